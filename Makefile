@@ -1,0 +1,56 @@
+# Two commands matter: `make demo` and `make test`. Each sets up everything it needs.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEMO_OUT ?= $(shell mktemp -d "$${TMPDIR:-/tmp}/skill-effectiveness-demo.XXXXXX")
+JOBS ?= 2
+
+.PHONY: help setup demo test lint format bench statements schemas contract clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## create the virtual environment with every dependency
+
+$(STAMP): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11; set PYTHON=/path/to/python" >&2; exit 1; }
+	@echo "setting up $(VENV) (once)"
+	@"$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## examine two simulated reviewers, seal and verify both, draw their sheets
+	@$(BIN)/python run.py reviewers demo --out "$(DEMO_OUT)"
+
+test: $(STAMP) ## every test that needs no real agent command line
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m "not realcli"
+
+lint: $(STAMP) ## format, lint, types, floors, generated schemas
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python -m skill_effectiveness.cli.schemas --check
+
+format: $(STAMP) ## rewrite the tree in the house's format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+schemas: $(STAMP) ## generate schemas/ from the models
+	@$(BIN)/python -m skill_effectiveness.cli.schemas
+
+bench: $(STAMP) ## every figure, each against a rival measured in the same run
+	@$(BIN)/python -m benchmarks
+
+statements: $(STAMP) ## which numbered statements have a test and which have none
+	@$(BIN)/python tools/statements.py
+
+contract: $(STAMP) ## drive the real command lines against the loopback model server
+	@tools/install_clis
+	@tools/contract
+
+clean: ## remove what the targets above made here
+	rm -rf $(VENV) .clis .mypy_cache .ruff_cache .pytest_cache .hypothesis
