@@ -55,7 +55,11 @@ def main() -> int:
     known, claimed = titles(), claims()
     unknown = sorted(set(claimed) - set(known))
     if options.json:
-        print(json.dumps({"claimed": claimed, "missing": [s for s in known if s not in claimed], "unknown": unknown}))
+        print(
+            json.dumps(
+                {"claimed": claimed, "missing": [s for s in known if s not in claimed], "unknown": unknown}
+            )
+        )
         return 1 if unknown else 0
     for letter in dict.fromkeys(statement[0] for statement in known):
         group = [statement for statement in known if statement[0] == letter]
@@ -63,7 +67,9 @@ def main() -> int:
         print(f"{letter}: {len(covered)} of {len(group)} statements have a test")
         for statement in covered:
             tests = claimed[statement]
-            print(f"  {statement:<4} {len(tests):>3} test{'s' if len(tests) != 1 else ' '}  {known[statement]}")
+            print(
+                f"  {statement:<4} {len(tests):>3} test{'s' if len(tests) != 1 else ' '}  {known[statement]}"
+            )
             if options.tests:
                 for test in tests:
                     print(f"         {test}")

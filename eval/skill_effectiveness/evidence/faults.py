@@ -1,7 +1,8 @@
 """Closed codes of the evidence room and the errors that carry them.
 
-Every error raised by this room is an `EvidenceError` whose faults each hold a closed `code` (an enum member, the only thing machine
-output may print), a `where` (JSON pointer, row number or root-relative name) and a sentence for people. (evidence.md, section 1)
+Every error raised by this room is an `EvidenceError` whose faults each hold a closed `code` (an enum member,
+the only thing machine output may print), a `where` (JSON pointer, row number or root-relative name) and a
+sentence for people. (evidence.md, section 1)
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class TreeCode(StrEnum):
     NAME_NOT_UTF8 = "name_not_utf8"
     NAME_COLLISION = "name_collision"
     NOT_REGULAR = "not_regular"
+    TOO_DEEP = "too_deep"
 
 
 class FileCode(StrEnum):
@@ -67,6 +69,7 @@ class FileCode(StrEnum):
     NO_SPACE = "no_space"
     IO_ERROR = "io_error"
     NOT_WRITABLE = "not_writable"
+    NOT_READABLE = "not_readable"
     MISSING = "missing"
     NOT_REGULAR = "not_regular"
     FILE_SYMLINK = "file_symlink"

@@ -1,6 +1,7 @@
 """What a program may not take from the air: files, time, randomness, environment, identity of the process.
 
-Only a door calls `Surroundings.real()`; every other function receives one, so that a run can be repeated and every fault injected.
+Only a door calls `Surroundings.real()`; every other function receives one, so that a run can be repeated and
+every fault injected.
 """
 
 from __future__ import annotations

@@ -1,0 +1,365 @@
+"""The receipts of one artifact root, and the judgement of their sets (calibration.md, section 5).
+
+A sample leaves three receipts: a ledger entry, an intent and the sample itself; an observation stands beside them. `read_listing` takes
+their bytes, everything after it judges without touching a file. Receipts are judged at rest only, which means under `.sample.lock`.
+
+No receipt is ever repaired. A root whose sets do not fit together stays as evidence and takes no further call; the one exception is an
+id that holds nothing but its valid reservation, which the same id may take up again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError
+from skill_effectiveness.calibration.models import (
+    LedgerEntry,
+    LegacyLedgerEntry,
+    Observation,
+    Record,
+    Sample,
+    SampleBindings,
+    SampleIntent,
+    to_json,
+)
+from skill_effectiveness.evidence.canonical import digest_object
+from skill_effectiveness.evidence.documents import Canonical, parse
+from skill_effectiveness.evidence.faults import EvidenceError, FileError
+from skill_effectiveness.evidence.names import temporary_of
+from skill_effectiveness.evidence.strict import Profile
+
+if TYPE_CHECKING:
+    from skill_effectiveness.evidence.root import PrivateRoot
+
+SAMPLE_LIMIT: Final = 5
+"""Samples of one root (calibration.md, section 3: `finalize` takes two to five)."""
+
+LEDGERS: Final = "sample-ledger"
+SAMPLES: Final = "samples"
+OBSERVATIONS: Final = "observations"
+FINALIZATION_INTENT: Final = ".finalization.intent.json"
+
+_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+_RECEIPT: Final = re.compile(rf"({_ID})\.json")
+_INTENT: Final = re.compile(rf"\.({_ID})\.intent\.json")
+
+Found = bytes | EvidenceError
+"""The bytes of a file, or why they could not be had."""
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+
+def artifact_root_hash(path: str) -> str:
+    """What binds a receipt to its root: `H({"artifact_root": resolved path})` (calibration.md, section 4)."""
+    return digest_object({"artifact_root": path})
+
+
+def intent_name(sample_id: str) -> str:
+    """File name of a sample's intent, in the folder of the samples."""
+    return f".{sample_id}.intent.json"
+
+
+def sample_name(sample_id: str) -> str:
+    """File name of a sample, of its ledger entry and of its observation, each in its own folder."""
+    return f"{sample_id}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What lies in an artifact root: the bytes of every receipt by id, and the names that are no receipt."""
+
+    artifact_root_hash: str
+    ledgers: Mapping[str, Found]
+    intents: Mapping[str, Found]
+    samples: Mapping[str, Found]
+    observations: Mapping[str, Found]
+    strays: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedSample:
+    """One sample whose receipts agree; `observation` is None for a sample that was shown in bank orientation."""
+
+    ledger: LedgerEntry | LegacyLedgerEntry
+    intent: SampleIntent
+    sample: Sample
+    observation: Observation | None
+
+
+class Standing(StrEnum):
+    """What an artifact root still allows."""
+
+    OPEN = "open"
+    FULL = "full"
+    RESERVED = "reserved"
+    QUARANTINED = "quarantined"
+
+
+@dataclass(frozen=True, slots=True)
+class RootState:
+    """The judgement of one root.
+
+    Attributes:
+        standing: what it still allows.
+        complete: samples whose receipts agree, by id; empty when quarantined.
+        reserved: the one id that holds nothing but its reservation.
+        cause: the first thing that does not fit, when quarantined.
+    """
+
+    standing: Standing
+    complete: Mapping[str, CompletedSample]
+    reserved: str | None = None
+    cause: CalibrationError | None = None
+
+    def admit(self, sample_id: str) -> None:
+        """Return when the root allows one call for this id.
+
+        Raises:
+            CalibrationError: `artifact_root_quarantined`, `sample_already_exists`, or `sample_set_mismatch` for a sixth sample.
+        """
+        if self.cause is not None:
+            raise CalibrationError(
+                CalibrationCode.ARTIFACT_ROOT_QUARANTINED, self.cause.sentence
+            ) from self.cause
+        if self.reserved is not None and self.reserved != sample_id:
+            raise _quarantined(
+                f"the id {self.reserved} is reserved and nothing else may be sampled before it"
+            )
+        if sample_id in self.complete:
+            raise CalibrationError(
+                CalibrationCode.SAMPLE_ALREADY_EXISTS,
+                f"the sample {sample_id} exists already; take another id.",
+            )
+        if len(self.complete) >= SAMPLE_LIMIT:
+            raise CalibrationError(
+                CalibrationCode.SAMPLE_SET_MISMATCH,
+                f"the root holds {SAMPLE_LIMIT} samples, which is all a calibration takes; finalize it.",
+            )
+
+
+def read_listing(root: PrivateRoot) -> Listing:
+    """Every receipt of a root, as it lies there; an unreadable file is kept as its error, never skipped."""
+    ledgers, ledger_strays = _read_folder(root, LEDGERS, {"receipt": _RECEIPT})
+    both, sample_strays = _read_folder(root, SAMPLES, {"intent": _INTENT, "receipt": _RECEIPT})
+    observations, observation_strays = _read_folder(root, OBSERVATIONS, {"receipt": _RECEIPT})
+    return Listing(
+        artifact_root_hash=artifact_root_hash(str(root.path)),
+        ledgers=ledgers["receipt"],
+        intents=both["intent"],
+        samples=both["receipt"],
+        observations=observations["receipt"],
+        strays=(*ledger_strays, *sample_strays, *observation_strays),
+    )
+
+
+def _read_folder(
+    root: PrivateRoot, folder: str, kinds: Mapping[str, re.Pattern[str]]
+) -> tuple[dict[str, dict[str, Found]], list[str]]:
+    """Files of one folder by kind and id, and the names that are neither a receipt nor a temporary of ours."""
+    found: dict[str, dict[str, Found]] = {kind: {} for kind in kinds}
+    strays: list[str] = []
+    if not root.exists(folder):
+        return found, strays
+    try:
+        place = root.child(folder)
+    except EvidenceError:
+        return found, [folder]  # a link, a foreign owner or another mode: nothing below it may be believed
+    with place:
+        for name in sorted(place.names()):
+            for kind, pattern in kinds.items():
+                if match := pattern.fullmatch(name):
+                    found[kind][match.group(1)] = _read(place, name)
+                    break
+            else:
+                if temporary_of(name) is None:
+                    strays.append(f"{folder}/{name}")
+    return found, strays
+
+
+def _read(place: PrivateRoot, name: str) -> Found:
+    try:
+        return place.read(name)
+    except FileError as error:
+        return error
+
+
+def judge_receipts(listing: Listing) -> RootState:
+    """What a root with these receipts still allows (the table of section 5 and the id-set rules)."""
+    try:
+        _check_strays(listing)
+        reserved = _reserved_id(listing)
+        expected = set(listing.ledgers) - {reserved}
+        _check_sets(listing, expected)
+        complete = {sample_id: judge_sample(listing, sample_id) for sample_id in sorted(expected)}
+    except CalibrationError as error:
+        return RootState(Standing.QUARANTINED, {}, cause=error)
+    if reserved is not None:
+        return RootState(Standing.RESERVED, complete, reserved=reserved)
+    full = len(complete) >= SAMPLE_LIMIT
+    return RootState(Standing.FULL if full else Standing.OPEN, complete)
+
+
+def judge_sample(listing: Listing, sample_id: str) -> CompletedSample:
+    """One sample whose receipts all agree, checked in the order of section 6.
+
+    Raises:
+        CalibrationError: `sample_invalid`, `sample_finality_unknown`, `artifact_root_mismatch` or `sample_intent_mismatch`.
+    """
+    form = _written_form(listing, sample_id)
+    sample = _parse(
+        Sample,
+        listing.samples.get(sample_id),
+        CalibrationCode.SAMPLE_INVALID,
+        f"the sample {sample_id}",
+        form,
+    )
+    if sample.sample_id != sample_id:
+        raise CalibrationError(
+            CalibrationCode.SAMPLE_INVALID,
+            f"the sample stored as {sample_id} names another id; use a new root.",
+        )
+    intent = _parse(
+        SampleIntent,
+        listing.intents.get(sample_id),
+        CalibrationCode.SAMPLE_FINALITY_UNKNOWN,
+        f"the intent of {sample_id}",
+        form,
+    )
+    ledger = _ledger(listing, sample_id)
+    if {ledger.artifact_root_hash, sample.artifact_root_hash, intent.artifact_root_hash} != {
+        listing.artifact_root_hash
+    }:
+        raise CalibrationError(
+            CalibrationCode.ARTIFACT_ROOT_MISMATCH,
+            f"a receipt of {sample_id} names another root; put the folder back where it was taken.",
+        )
+    if intent.state != "completed" or intent.sample_hash != digest_object(to_json(sample)):
+        raise CalibrationError(
+            CalibrationCode.SAMPLE_FINALITY_UNKNOWN,
+            f"the intent of {sample_id} does not confirm the sample beside it; use a new root.",
+        )
+    _check_bindings(intent, sample)
+    return CompletedSample(ledger, intent, sample, _observation(listing, sample))
+
+
+def _check_strays(listing: Listing) -> None:
+    if listing.strays:
+        raise _quarantined(f"{listing.strays[0]} is no receipt")
+
+
+def _reserved_id(listing: Listing) -> str | None:
+    """The one id that holds a valid reservation of this root and nothing else."""
+    alone = set(listing.ledgers) - set(listing.intents) - set(listing.samples) - set(listing.observations)
+    if len(alone) != 1:
+        return None
+    (sample_id,) = alone
+    try:
+        entry = _parse(
+            LedgerEntry,
+            listing.ledgers[sample_id],
+            CalibrationCode.SAMPLE_INVALID,
+            f"the ledger entry of {sample_id}",
+        )
+    except CalibrationError:
+        return None  # not a reservation; the set check that follows names it
+    binding = (entry.sample_id, entry.artifact_root_hash, entry.state)
+    return sample_id if binding == (sample_id, listing.artifact_root_hash, "reserved") else None
+
+
+def _check_sets(listing: Listing, expected: set[str]) -> None:
+    for what, held in (("intent", listing.intents), ("sample", listing.samples)):
+        if set(held) != expected:
+            odd = min(set(held) ^ expected)
+            raise _quarantined(f"ledger and {what}s name different ids ({odd})")
+    if orphans := set(listing.observations) - expected:
+        raise _quarantined(f"the observation of {min(orphans)} has no sample")
+
+
+def _written_form(listing: Listing, sample_id: str) -> Canonical | None:
+    """Receipts beside a ledger entry of the older contract had another writer; they are read strictly, whatever their layout."""
+    found = listing.ledgers.get(sample_id)
+    if not isinstance(found, bytes):
+        return Canonical.LINE
+    try:
+        parse(LegacyLedgerEntry, found, Profile.DOCUMENT)
+    except EvidenceError:
+        return Canonical.LINE
+    return None
+
+
+def _ledger(listing: Listing, sample_id: str) -> LedgerEntry | LegacyLedgerEntry:
+    found, code, what = (
+        listing.ledgers.get(sample_id),
+        CalibrationCode.SAMPLE_INVALID,
+        f"the ledger entry of {sample_id}",
+    )
+    entry: LedgerEntry | LegacyLedgerEntry
+    try:
+        entry = _parse(LedgerEntry, found, code, what)
+    except CalibrationError:
+        entry = _parse(LegacyLedgerEntry, found, code, what, None)
+    if entry.sample_id != sample_id or (
+        isinstance(entry, LedgerEntry) and entry.state != "model_call_started"
+    ):
+        raise CalibrationError(code, f"{what} does not say that its call was started; use a new root.")
+    return entry
+
+
+def _check_bindings(intent: SampleIntent, sample: Sample) -> None:
+    for field in SampleBindings.model_fields:
+        if getattr(intent, field) != getattr(sample, field):
+            raise CalibrationError(
+                CalibrationCode.SAMPLE_INTENT_MISMATCH,
+                f"intent and sample {sample.sample_id} differ in {field}; use a new root.",
+            )
+
+
+def _observation(listing: Listing, sample: Sample) -> Observation | None:
+    """The observation of a sample; turned back it must give the stored judgements."""
+    found = listing.observations.get(sample.sample_id)
+    if found is None:
+        return None
+    code, what = CalibrationCode.SAMPLE_INVALID, f"the observation of {sample.sample_id}"
+    observation = _parse(Observation, found, code, what)
+    turned = {
+        shown.case_id: shown.verdict.turned() if shown.orientation else shown.verdict
+        for shown in observation.shown
+    }
+    stored = {judgment.case_id: judgment.verdict for judgment in sample.judgments}
+    same_set = len(observation.shown) == len(turned) == len(sample.judgments)
+    bound = (observation.sample_id, observation.case_fixture_hash, observation.synthetic)
+    if (
+        not same_set
+        or turned != stored
+        or bound != (sample.sample_id, sample.case_fixture_hash, sample.synthetic)
+    ):
+        raise CalibrationError(code, f"{what} does not give the stored judgements; use a new root.")
+    return observation
+
+
+def _parse(
+    model: type[RecordT],
+    found: Found | None,
+    code: CalibrationCode,
+    what: str,
+    form: Canonical | None = Canonical.LINE,
+) -> RecordT:
+    if isinstance(found, bytes):
+        try:
+            return parse(model, found, Profile.DOCUMENT, canonical=form)
+        except EvidenceError as error:
+            raise CalibrationError(code, f"{what} is malformed ({error.code}); use a new root.") from error
+    if found is None:
+        raise CalibrationError(code, f"{what} is absent; use a new root.")
+    raise CalibrationError(code, f"{what} cannot be read ({found.code}); use a new root.") from found
+
+
+def _quarantined(cause: str) -> CalibrationError:
+    return CalibrationError(
+        CalibrationCode.ARTIFACT_ROOT_QUARANTINED,
+        f"{cause}: this root takes no further call and stays as evidence; start again in a new one.",
+    )

@@ -1,0 +1,56 @@
+"""Whoever is examined: an adapter, and the one way a simulated reviewer comes by its truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skill_effectiveness.calibration.models import Simulation
+
+from skill_effectiveness.providers import Provider, ShownTruth, SimulatedReviewer, SimulatedSettings
+
+if TYPE_CHECKING:
+    from skill_effectiveness.calibration.orientation import Presentation
+    from skill_effectiveness.protocol.cases import Bank
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """The party that answers.
+
+    Attributes:
+        adapter: knows the reviewer's name, labels, environment and executable.
+        seat: gives the adapter that answers one presentation, shown in the sample of the given id. For every real provider that is
+            the adapter itself, whatever is shown; only the simulated one is built anew, with the truth of what it is shown.
+        simulation: the settings of a simulated reviewer, None for every other.
+    """
+
+    adapter: Provider
+    seat: Callable[[Presentation, str], Provider]
+    simulation: Simulation | None = None
+
+    @classmethod
+    def real(cls, adapter: Provider) -> Reviewer:
+        """A reviewer that has no way to receive anything but the prompt."""
+        return cls(adapter=adapter, seat=lambda _presentation, _sample_id: adapter)
+
+    @classmethod
+    def simulated(cls, settings: SimulatedSettings, bank: Bank) -> Reviewer:
+        """The simulated reviewer, who alone is handed the bank's answers."""
+        truth = dict(zip(bank.case_ids, bank.truth, strict=True))
+
+        def seat(presentation: Presentation, sample_id: str) -> Provider:
+            shown = [
+                ShownTruth(
+                    shown_label=case.label,
+                    case_id=case.case_id,
+                    verdict=truth[case.case_id],
+                    swapped=case.swapped,
+                )
+                for case in presentation.shown
+            ]
+            return SimulatedReviewer(settings, shown, repeat=sample_id)
+
+        simulation = Simulation.model_validate(settings.model_dump())
+        return cls(adapter=SimulatedReviewer(settings), seat=seat, simulation=simulation)

@@ -1,0 +1,1 @@
+"""The command line: parse, call, print. The only room that imports rich, typer and matplotlib."""

@@ -1,0 +1,84 @@
+"""What a person who waits is shown: a live line on a terminal, plain lines elsewhere; always on stderr."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from skill_effectiveness.cli import screen
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class ExaminationProgress:
+    """An observer of one examination; a context manager, since a live display must be put away again.
+
+    Args:
+        label: who is examined, as the person named it.
+        repeats: how many repeats the examination has.
+    """
+
+    def __init__(self, label: str, repeats: int) -> None:
+        self._label = screen.neutral(label)
+        self._console = screen.console(stderr=True)
+        self._live: Progress | None = None
+        if self._console.is_terminal:
+            self._live = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[state]}"),
+                TimeElapsedColumn(),
+                console=self._console,
+            )
+            self._task = self._live.add_task(self._label, total=repeats, state="")
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def repeat_started(self, repeat: int, of: int, attempt: int) -> None:
+        """A repeat begins."""
+        again = f", attempt {attempt}" if attempt > 1 else ""
+        self._say(f"repeat {repeat} of {of}{again}", done=repeat - 1)
+
+    def repeat_kept(self, repeat: int, of: int) -> None:
+        """A repeat is complete."""
+        self._say(f"repeat {repeat} of {of} kept", done=repeat)
+
+    def call_started(self, timeout_seconds: int) -> None:
+        """The model call begins."""
+        self._say(f"waiting for the reviewer, at most {timeout_seconds} s", done=None)
+
+    def call_ended(self, ending: str) -> None:
+        """The model call is over."""
+        self._say(f"the call ended: {ending}", done=None)
+
+    def published(self, calibration_status: str) -> None:
+        """The pair is complete."""
+        self._say(f"published: {calibration_status}", done=None)
+
+    def _say(self, state: str, *, done: int | None) -> None:
+        if self._live is None:
+            self._console.print(f"{self._label}: {state}")
+        elif done is None:
+            self._live.update(self._task, state=state)
+        else:
+            self._live.update(self._task, state=state, completed=done)

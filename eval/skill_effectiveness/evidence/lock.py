@@ -1,0 +1,320 @@
+"""Exclusive lifecycles: a kernel lock on a file that is never unlinked.
+
+The normal way: `with Lock(root, ".sample.lock").hold(wait, "take sample s-1"): …`. The kernel releases the
+lock of a dead holder, so nothing is ever stolen and there is nothing to clean up. Source: evidence.md,
+section 6.
+
+`filelock` gives the lock as an operation on a descriptor (`lock_descriptor`), which has no soft fallback at
+all and contends with every other user of `filelock.FileLock` on the same file. Its path-based classes are not
+used, because they open the file by path.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.evidence import files, writes
+from skill_effectiveness.evidence.canonical import dump_line
+from skill_effectiveness.evidence.errnos import reported
+from skill_effectiveness.evidence.faults import (
+    EvidenceError,
+    Fault,
+    FileCode,
+    FileError,
+    LockCode,
+    LockError,
+)
+from skill_effectiveness.evidence.rootwalk import identity_of
+from skill_effectiveness.evidence.strict import Profile, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from skill_effectiveness.evidence.fsops import FileSystem
+    from skill_effectiveness.evidence.root import PrivateRoot
+
+DEFAULT_WAIT: Final = 30.0
+"""Seconds."""
+
+_POLL_SECONDS: Final = 0.02
+_HOLDER_LIMIT: Final = 4096
+_NOT_SUPPORTED: Final = frozenset({errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP})
+_UNSAFE: Final = frozenset(
+    {
+        FileCode.FILE_SYMLINK,
+        FileCode.NOT_REGULAR,
+        FileCode.FILE_OWNER,
+        FileCode.FILE_MODE,
+        FileCode.FILE_LINKS,
+        FileCode.EXISTS_DIFFERENT,
+        FileCode.NAME_COLLISION,
+        # It was there a moment ago, and nothing of ours ever unlinks it.
+        FileCode.MISSING,
+    }
+)
+
+
+class LockLevel(IntEnum):
+    """The order in which locks are taken: never one of a lower level while one of a higher level is held."""
+
+    ROOT = 1
+    TRIAL = 2
+    JOURNAL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock, as recorded beside it. Advisory: only the lock decides.
+
+    Attributes:
+        pid: process id.
+        process_start: start mark of that process, see `FileSystem.process_start`.
+        boot_id: of the kernel it ran under.
+        host: host name.
+        action: what it is doing, for people.
+        time: when it took the lock, ISO 8601 in UTC.
+    """
+
+    pid: int
+    process_start: str
+    boot_id: str
+    host: str
+    action: str
+    time: str
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """Proof that this thread holds a lock; worthless after the end of its `with`.
+
+    Attributes:
+        where: root-relative name of the lock.
+        folder: path of its folder.
+        level: its place in the order.
+    """
+
+    where: str
+    folder: Path
+    level: LockLevel
+    _fs: FileSystem
+    _fd: int | None
+
+    def abandon(self) -> None:
+        """Close the descriptor without unlocking it."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            self._fs.close(fd)
+
+
+class LockOrderError(AssertionError):
+    """Locks were asked for in an order in which two processes could wait for each other for ever."""
+
+
+class _Thread(threading.local):
+    """The locks of one thread, outermost first."""
+
+    def __init__(self) -> None:
+        self.held: list[Held] = []
+
+
+_thread = _Thread()
+_everywhere: set[Held] = set()
+
+
+def held_locks() -> tuple[Held, ...]:
+    """The locks that the calling thread holds, outermost first."""
+    return tuple(_thread.held)
+
+
+def _forget_in_child() -> None:
+    """Let go of the parent's locks in a forked child.
+
+    A lock belongs to the open file description, which a fork shares: a child that lives on would keep a dead
+    parent's lock, and a child that unlocks would take it from a living one. Closing the child's copy does
+    neither. (Descriptors are close-on-exec, but a forked worker never executes.)
+    """
+    for held in _everywhere:
+        held.abandon()
+    _everywhere.clear()
+    _thread.held.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+class Lock:
+    """One lock file in a private root.
+
+    Args:
+        root: where it lies.
+        name: its name; `<name>.holder` beside it names the holder.
+        level: its place in the order.
+    """
+
+    def __init__(self, root: PrivateRoot, name: str, level: LockLevel = LockLevel.ROOT) -> None:
+        self._root = root
+        self._name = name
+        self._level = level
+
+    @contextmanager
+    def hold(self, wait: float = DEFAULT_WAIT, action: str = "") -> Iterator[Held]:
+        """Hold the lock during the block.
+
+        Args:
+            wait: seconds to wait for another holder; 0 tries once.
+            action: what is being done, shown to whoever waits.
+
+        Raises:
+            LockError: `lock_busy`, `lock_unavailable`, `lock_unsupported`, `lock_unsafe`; nothing was
+                touched.
+            LockOrderError: a lock of a higher level, or of the same level and not above this one, is held by
+                this thread.
+        """
+        self._assert_order()
+        fs = self._root.folder.fs
+        fd = self._open()
+        held = Held(self._where, self._root.path, self._level, fs, fd)
+        try:
+            self._acquire(fd, wait)
+            self._demand_still_named(fd)
+            self._record(action)
+        except BaseException:
+            # The last descriptor of an open file description takes its lock along.
+            held.abandon()
+            raise
+        _thread.held.append(held)
+        _everywhere.add(held)
+        try:
+            yield held
+        finally:
+            self._release(held)
+
+    def holder(self) -> Holder | None:
+        """Who says to hold the lock; `None` when nobody says so or the record cannot be read."""
+        try:
+            data = self._root.read(self._holder_name, _HOLDER_LIMIT)
+            found = read_json(data, Profile.WIRE, want_object=True)
+        except EvidenceError:
+            # Advisory: whatever is wrong with the record, the lock itself has been judged already.
+            return None
+        return _holder(found)
+
+    @property
+    def _where(self) -> str:
+        return self._root.folder.where(self._name)
+
+    @property
+    def _holder_name(self) -> str:
+        return f"{self._name}.holder"
+
+    def _assert_order(self) -> None:
+        for held in held_locks():
+            nested = held.level == self._level and held.folder in self._root.path.parents
+            if held.level >= self._level and not nested:
+                asked = f"{self._where} ({self._level.name})"
+                raise LockOrderError(f"{asked} asked for while {held.where} ({held.level.name}) is held")
+
+    def _open(self) -> int:
+        """Open the lock file, making it once."""
+        with self._judged():
+            if not self._root.exists(self._name):
+                # Published rather than created in place, so that no other process ever sees it with a wrong
+                # mode.
+                self._root.publish(self._name, b"")
+            return files.open_private(self._root.folder, self._name, update=True)
+
+    def _acquire(self, fd: int, wait: float) -> None:
+        """Wait for the lock."""
+        from filelock import lock_descriptor  # noqa: PLC0415 - `evidence` loads with the standard library alone
+
+        monotonic = self._root.around.monotonic
+        deadline = monotonic() + wait
+        with self._judged(), reported(self._where):
+            while not lock_descriptor(fd, blocking=False):
+                left = deadline - monotonic()
+                if left <= 0:
+                    raise LockError(Fault(LockCode.LOCK_BUSY, self._where, self._busy_sentence()))
+                time.sleep(min(_POLL_SECONDS, left))
+
+    def _busy_sentence(self) -> str:
+        holder = self.holder()
+        if holder is None:
+            return f"{self._where} is held by another process that has not said who it is; wait and repeat."
+        who = f"process {holder.pid} on {holder.host}"
+        doing = f", which is busy with: {holder.action}" if holder.action else ""
+        since = f"{self._where} has been held since {holder.time} by {who}{doing}."
+        return f"{since} Wait until it is done, or stop it, and repeat."
+
+    def _demand_still_named(self, fd: int) -> None:
+        """Demand that the name still leads to the file that is locked now: two files would be two locks."""
+        folder = self._root.folder
+        with self._judged(), reported(self._where):
+            status = folder.fs.lstat(folder.fd, self._name)
+            files.demand_private(folder, self._name, status)
+            if identity_of(status) != identity_of(folder.fs.fstat(fd)):
+                sentence = (
+                    f"{self._where} was exchanged while it was being locked; keep others out of the folder."
+                )
+                raise LockError(Fault(LockCode.LOCK_UNSAFE, self._where, sentence))
+
+    def _record(self, action: str) -> None:
+        """Say who holds the lock."""
+        around = self._root.around
+        started = around.fs.process_start(around.pid)
+        now = around.now().isoformat(timespec="milliseconds")
+        holder = Holder(around.pid, started, around.boot_id, around.host, action, now)
+        with self._judged():
+            # Not durable: after a power loss there is no holder.
+            writes.replace(self._root.folder, self._holder_name, dump_line(asdict(holder)), durable=False)
+
+    def _release(self, held: Held) -> None:
+        """Let go of the lock, unless a fork took it away from this process."""
+        if held not in _everywhere:
+            return
+        _everywhere.discard(held)
+        _thread.held.remove(held)
+        try:
+            # A record that stays behind is what a killed holder leaves too: it decides nothing.
+            with suppress(OSError):
+                folder = self._root.folder
+                folder.fs.unlink(folder.fd, self._holder_name)
+        finally:
+            held.abandon()
+
+    @contextmanager
+    def _judged(self) -> Iterator[None]:
+        """Turn a file's fault into what it means for the lock."""
+        try:
+            yield
+        except FileError as error:
+            fault = error.faults[0]
+            number = error.__cause__.errno if isinstance(error.__cause__, OSError) else None
+            if number in _NOT_SUPPORTED:
+                sentence = (
+                    f"The file system of {fault.where} has no locks and cannot hold evidence; use another."
+                )
+                raise LockError(Fault(LockCode.LOCK_UNSUPPORTED, fault.where, sentence)) from error
+            if fault.code in _UNSAFE:
+                sentence = f"The lock cannot be trusted and was left as it is: {fault.sentence}"
+                raise LockError(Fault(LockCode.LOCK_UNSAFE, fault.where, sentence)) from error
+            sentence = f"The lock could not be taken: {fault.sentence} Nothing was changed."
+            raise LockError(Fault(LockCode.LOCK_UNAVAILABLE, fault.where, sentence)) from error
+
+
+def _holder(found: object) -> Holder | None:
+    """A holder out of its record; `None` when it is not one."""
+    if not isinstance(found, dict) or set(found) != {field.name for field in fields(Holder)}:
+        return None
+    pid = found.pop("pid")
+    texts = {name: value for name, value in found.items() if isinstance(value, str)}
+    if type(pid) is not int or len(texts) != len(found):
+        return None
+    return Holder(pid=pid, **texts)

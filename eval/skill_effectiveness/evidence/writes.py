@@ -1,0 +1,226 @@
+"""Writing into a private folder so that a name never shows a mixture.
+
+Source: evidence.md, section 5 (steps of each operation) and section 4 (modes, temporaries). Every function
+    raises `FileError` only; on a fault its temporary is gone and the old content stays, so the same call can
+    be repeated.
+"""
+
+from __future__ import annotations
+
+import errno
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.evidence.canonical import digest_bytes
+from skill_effectiveness.evidence.errnos import reported
+from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
+from skill_effectiveness.evidence.files import (
+    READ_LIMIT,
+    demand_private,
+    demand_replaceable,
+    read_private,
+)
+from skill_effectiveness.evidence.fsops import FILE_MODE, FOLDER_MODE, closing, write_all
+from skill_effectiveness.evidence.names import (
+    TOKEN_BYTES,
+    check_collision,
+    check_written_name,
+    temporary_name,
+    temporary_of,
+)
+
+if TYPE_CHECKING:
+    from skill_effectiveness.evidence.files import Folder
+    from skill_effectiveness.evidence.fsops import FileSystem
+
+# Some file systems (several FUSE and network ones) have no fsync for folders and say so with these numbers.
+_NO_FOLDER_FSYNC: Final = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
+
+
+def publish(folder: Folder, name: str, data: bytes) -> None:
+    """Give a name its content once and for all; publishing the same bytes again changes nothing.
+
+    Raises:
+        FileError: `exists_different` when the name holds other bytes; `name_form`, `name_collision`; a code
+            of `files.open_private` when what has the name is not a private file; a code of the failed write.
+    """
+    check_written_name(name, folder.prefix)
+    with reported(folder.where(name)):
+        if not _link_new(folder, name, data):
+            _demand_same(folder, name, data)
+        # Also when the name was there before: whoever put it there may have died before making it durable.
+        sync_folder(folder.fs, folder.fd)
+
+
+def _link_new(folder: Folder, name: str, data: bytes) -> bool:
+    """Write a temporary and link it to the name; `False` when the name is taken."""
+    if folder.status(name) is not None:
+        return False
+    check_collision(name, folder.fs.listdir(folder.fd), folder.prefix)
+    temporary = write_temporary(folder, name, data)
+    try:
+        # link, unlike rename, never replaces.
+        folder.fs.link(folder.fd, temporary, folder.fd, name)
+    except FileExistsError:
+        return False
+    finally:
+        folder.fs.unlink(folder.fd, temporary)
+    return True
+
+
+def _demand_same(folder: Folder, name: str, data: bytes) -> None:
+    """Demand that the name holds these bytes."""
+    found = read_private(folder, name, max(READ_LIMIT, len(data)))
+    if found != data:
+        where = folder.where(name)
+        digests = f"{digest_bytes(found)}; offered: {digest_bytes(data)}"
+        sentence = (
+            f"{where} exists with other content ({digests}) and is never overwritten; use a new folder."
+        )
+        raise FileError(Fault(FileCode.EXISTS_DIFFERENT, where, sentence))
+
+
+def replace(folder: Folder, name: str, data: bytes, *, durable: bool = True) -> None:
+    """Give a name new content at once; a reader sees the whole old or the whole new.
+
+    Args:
+        folder: where.
+        name: one segment.
+        data: the new content.
+        durable: fsync file and folder; without, a power loss may bring back older content (advisory files).
+
+    Raises:
+        FileError: `name_form`, `name_collision`; a code of `files.file_fault` or `file_links` when what has
+            the name is not a private file of ours (it stays untouched); a code of the failed write.
+    """
+    check_written_name(name, folder.prefix)
+    with reported(folder.where(name)):
+        status = folder.status(name)
+        if status is None:
+            check_collision(name, folder.fs.listdir(folder.fd), folder.prefix)
+        else:
+            demand_replaceable(folder, name, status)
+        temporary = write_temporary(folder, name, data, durable=durable)
+        try:
+            folder.fs.rename(folder.fd, temporary, folder.fd, name)
+        except BaseException:
+            _drop(folder, temporary)
+            raise
+        if durable:
+            sync_folder(folder.fs, folder.fd)
+
+
+def remove(folder: Folder, name: str) -> None:
+    """Take a name away; nothing happens when it is absent already.
+
+    Raises:
+        FileError: a code of `files.file_fault` or `file_links` when what has the name is not a private file
+            of ours (it stays); a code of the failed removal.
+    """
+    with reported(folder.where(name)):
+        status = folder.status(name)
+        if status is not None:
+            demand_replaceable(folder, name, status)
+            folder.fs.unlink(folder.fd, name)
+        sync_folder(folder.fs, folder.fd)
+
+
+def sweep(folder: Folder) -> tuple[str, ...]:
+    """Remove our own temporaries that a crash left; the caller holds the lock, so no live writer owns them.
+
+    Returns:
+        The names removed, sorted. Anything else unknown stays.
+    """
+    with reported(folder.prefix or "."):
+        user = folder.fs.user()
+        found: list[str] = []
+        for name in sorted(folder.fs.listdir(folder.fd)):
+            if temporary_of(name) is None:
+                continue
+            status = folder.fs.lstat(folder.fd, name)
+            if stat.S_ISREG(status.st_mode) and status.st_uid == user:
+                folder.fs.unlink(folder.fd, name)
+                found.append(name)
+        if found:
+            sync_folder(folder.fs, folder.fd)
+        return tuple(found)
+
+
+def write_temporary(folder: Folder, name: str, data: bytes, *, durable: bool = True) -> str:
+    """Write a new file under the temporary name of `name`.
+
+    Returns:
+        The temporary name; the file is 0600, complete and (if `durable`) on the medium.
+
+    Raises:
+        OSError: the write failed; the temporary is gone.
+        FileError: `file_mode`: this file system does not keep modes.
+    """
+    temporary = temporary_name(name, folder.entropy(TOKEN_BYTES))
+    fd = folder.fs.create_exclusive(folder.fd, temporary)
+    try:
+        # A failed fsync is final for its descriptor: the kernel may have dropped the data and would report
+        # success to a second call. So there is none: descriptor and temporary go, and a repeated publication
+        # begins with a new file.
+        with closing(folder.fs, fd):
+            _demand_fresh(folder, fd, temporary)
+            write_all(folder.fs, fd, data)
+            if durable:
+                folder.fs.fsync(fd)
+    except BaseException:
+        _drop(folder, temporary)
+        raise
+    return temporary
+
+
+def _demand_fresh(folder: Folder, fd: int, name: str) -> None:
+    """Demand mode 0600 of a file created just now, whatever the umask took away."""
+    if stat.S_IMODE(folder.fs.fstat(fd).st_mode) != FILE_MODE:
+        folder.fs.fchmod(fd, FILE_MODE)
+    demand_private(folder, name, folder.fs.fstat(fd))
+
+
+def _drop(folder: Folder, temporary: str) -> None:
+    """Take away the temporary of a failed write."""
+    # The error that brought us here is what the caller must hear about; `sweep` finds what cannot be removed
+    # now.
+    with suppress(OSError):
+        folder.fs.unlink(folder.fd, temporary)
+
+
+def make_folder(fs: FileSystem, parent: int, name: str) -> None:
+    """Make a folder of mode 0700 and make its entry durable; nothing happens when the name is taken.
+
+    Raises:
+        OSError: it could not be made.
+    """
+    try:
+        fs.mkdir(parent, name)
+    except FileExistsError:
+        # Somebody was faster; the caller judges what is there.
+        return
+    # The umask may have taken bits away, and a setgid parent hands its bit down.
+    if stat.S_IMODE(fs.lstat(parent, name).st_mode) != FOLDER_MODE:
+        fs.chmod_dir(parent, name, FOLDER_MODE)
+    sync_folder(fs, parent)
+
+
+def sync_folder(fs: FileSystem, fd: int) -> bool:
+    """Make the entries of an open folder durable.
+
+    Returns:
+        `False` when this file system has no fsync for folders.
+
+    Raises:
+        OSError: the fsync failed.
+    """
+    # A fresh descriptor each time, because a failed fsync is final for the descriptor it was called on.
+    with closing(fs, fs.open_dir(fd, ".")) as fresh:
+        try:
+            fs.fsync_dir(fresh)
+        except OSError as error:
+            if error.errno in _NO_FOLDER_FSYNC:
+                return False
+            raise
+    return True

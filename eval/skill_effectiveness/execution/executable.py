@@ -1,0 +1,174 @@
+"""Which program exactly: path, bytes and version, before a call and after it.
+
+Source: providers.md P2; calibration.md section 3.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.evidence.canonical import digest_file
+from skill_effectiveness.evidence.faults import FileCode, FileError
+from skill_effectiveness.execution.limits import Limits
+from skill_effectiveness.execution.outcome import Ended
+from skill_effectiveness.execution.process import run_process
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skill_effectiveness.evidence.surroundings import Surroundings
+
+VERSION_SECONDS: Final = 20.0
+VERSION_BYTES: Final = 1024
+
+
+class ExecutableCode(StrEnum):
+    """Why a path is not a program that a record can name."""
+
+    NOT_ABSOLUTE = "not_absolute"
+    MISSING = "missing"
+    NOT_REGULAR = "not_regular"
+    NOT_EXECUTABLE = "not_executable"
+    UNREADABLE = "unreadable"
+    NO_VERSION = "no_version"
+
+
+class ExecutableError(Exception):
+    """A program cannot be bound; `code` is for machines, the text for people."""
+
+    def __init__(self, code: ExecutableCode, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code: Final = code
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """One exact program.
+
+    Attributes:
+        path: as it was named, absolute; this is what is run, because some programs look at the name
+            they are called by.
+        resolved: the file behind it, without links; this is what was hashed.
+        sha256: digest text of that file.
+        version: the one line that `--version` prints.
+    """
+
+    path: Path
+    resolved: Path
+    sha256: str
+    version: str
+
+    def unchanged(self, around: Surroundings, env: Mapping[str, str]) -> bool:
+        """Whether the path still leads to the same file, bytes and version; asked after a call."""
+        try:
+            return identify(self.path, env=env, around=around) == self
+        except ExecutableError:
+            return False
+
+
+def identify(
+    path: Path, *, env: Mapping[str, str], around: Surroundings, timeout_seconds: float = VERSION_SECONDS
+) -> Executable:
+    """Bind a program: follow its links, hash the file, ask it for its version.
+
+    Args:
+        path: absolute.
+        env: the whole environment of the `--version` call.
+        around: the surroundings.
+        timeout_seconds: what that call may take.
+
+    Raises:
+        ExecutableError: `not_absolute`, `missing`, `not_regular`, `not_executable`, `unreadable`;
+            `no_version` when it does not answer `--version` with exit code 0 and exactly one line of
+            printable text.
+    """
+    if not path.is_absolute():
+        raise ExecutableError(
+            ExecutableCode.NOT_ABSOLUTE, f"Name the program by its absolute path, not {str(path)!r}."
+        )
+    resolved = _resolve(path, around)
+    try:
+        digest = digest_file(around.fs, resolved)
+    except FileError as error:
+        raise _unreadable(path, error) from error
+    return Executable(path, resolved, digest, _ask_version(path, env, around, timeout_seconds))
+
+
+def _resolve(path: Path, around: Surroundings) -> Path:
+    """The regular, executable file behind the path."""
+    try:
+        resolved = Path(around.fs.resolve(str(path)))
+        mode = around.fs.lstat(None, str(resolved)).st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ExecutableError(
+            ExecutableCode.MISSING, f"There is no program at {path}; install it or correct the path."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ExecutableError(
+            ExecutableCode.UNREADABLE, f"{path} cannot be looked up; check its links and permissions."
+        ) from error
+    if not stat.S_ISREG(mode):
+        raise ExecutableError(ExecutableCode.NOT_REGULAR, f"{path} is not a file; name the program itself.")
+    if not mode & (stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH) or not os.access(resolved, os.X_OK):
+        raise ExecutableError(
+            ExecutableCode.NOT_EXECUTABLE, f"{path} may not be executed; give it execute permission."
+        )
+    return resolved
+
+
+def _unreadable(path: Path, error: FileError) -> ExecutableError:
+    """A file that was there a moment ago and cannot be hashed."""
+    codes = {FileCode.MISSING: ExecutableCode.MISSING, FileCode.NOT_REGULAR: ExecutableCode.NOT_REGULAR}
+    code = next((mine for theirs, mine in codes.items() if error.code is theirs), ExecutableCode.UNREADABLE)
+    return ExecutableError(code, f"{path} cannot be read and so not be named exactly; make it readable.")
+
+
+def _ask_version(path: Path, env: Mapping[str, str], around: Surroundings, timeout_seconds: float) -> str:
+    lines: list[bytes] = []
+
+    def keep(line: bytes) -> bool:
+        lines.append(line)
+        return False
+
+    result = run_process(
+        [str(path), "--version"],
+        cwd=Path("/"),
+        env=env,
+        stdin=b"",
+        limits=Limits(timeout_seconds, line_bytes=VERSION_BYTES, stdout_bytes=2 * VERSION_BYTES),
+        on_line=keep,
+        around=around,
+    )
+    if result.ended is not Ended.EXITED or result.exit_code != 0:
+        raise _no_version(path)
+    version = one_line(lines, result.unterminated)
+    if version is None:
+        raise _no_version(path)
+    return version
+
+
+def one_line(lines: Sequence[bytes], unterminated: bytes) -> str | None:
+    """The text of an output that is exactly one line, with or without its LF; `None` for anything else.
+
+    A line is UTF-8 without control characters, not blank, and is taken as it is, blanks at its ends included.
+    """
+    parts = [*lines, unterminated] if unterminated else list(lines)
+    if len(parts) != 1:
+        return None
+    try:
+        text = parts[0].decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text if text.strip() and text.isprintable() else None
+
+
+def _no_version(path: Path) -> ExecutableError:
+    return ExecutableError(
+        ExecutableCode.NO_VERSION,
+        f"{path} --version did not print exactly one line and exit with 0; name the program, not a wrapper.",
+    )

@@ -1,0 +1,51 @@
+"""The limits of one child process, by name.
+
+Source: providers.md P5; field-failures.md F9, F11, F17.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+MEBIBYTE = 1024 * 1024
+
+
+class LimitName(StrEnum):
+    """A limit of output: crossing it ends the child and names it in the result."""
+
+    LINE_BYTES = "line_bytes"
+    STDOUT_BYTES = "stdout_bytes"
+    STDERR_BYTES = "stderr_bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one child may take. A value that is no positive finite number raises ValueError.
+
+    Attributes:
+        wall_seconds: from the start of the call until the child has to be over.
+        idle_seconds: longest silence on stdout and stderr together; `None` is off, because a healthy
+            program may print only at its end.
+        grace_seconds: from TERM to KILL, and from the terminal marker to TERM. The default keeps a
+            call that ignores TERM within two seconds of its wall limit.
+        line_bytes: longest line of stdout, without its LF.
+        stdout_bytes: all of stdout.
+        stderr_bytes: all of stderr; this much is kept in memory.
+    """
+
+    wall_seconds: float
+    idle_seconds: float | None = None
+    grace_seconds: float = 1.5
+    line_bytes: int = 16 * MEBIBYTE
+    stdout_bytes: int = 256 * MEBIBYTE
+    stderr_bytes: int = MEBIBYTE
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value: float | None = getattr(self, field.name)
+            if value is None and field.name == "idle_seconds":
+                continue
+            if value is None or isinstance(value, bool) or not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{field.name} must be a positive number, not {value!r}")

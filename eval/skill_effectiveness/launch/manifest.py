@@ -1,0 +1,222 @@
+"""The runtime manifest: which code and frozen data run, on which interpreter, with which distributions.
+
+Source: calibration.md section 3 (`runtime_manifest`); bridge.md section 3.
+
+`calibration_manifest()` is the normal way. Two checkouts, and a checkout and a wheel built from it, give equal
+entries: code is named `skill_effectiveness/…`, frozen data `fixtures/…` and `schemas/…`, wherever they lie.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.launch.trusted import ManifestError, hash_file, list_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "ManifestError",
+    "build_manifest",
+    "calibration_dependencies",
+    "calibration_entries",
+    "calibration_manifest",
+]
+
+SCHEMA_VERSION: Final = 1
+CALIBRATION_REVISION: Final = "skill-effectiveness.reviewer-calibration.v1"
+PACKAGE: Final = "skill_effectiveness"
+ROOMS: Final = ("calibration", "evidence", "execution", "launch", "protocol", "providers")
+
+
+def build_manifest(
+    *,
+    package_folder: Path,
+    frozen_folder: Path,
+    entries: Iterable[str],
+    dependencies: Iterable[str],
+    protocol_revision: str,
+    interpreter: Path,
+) -> dict[str, object]:
+    """Read and hash everything that is named.
+
+    Args:
+        package_folder: where `skill_effectiveness/…` lies.
+        frozen_folder: where everything else lies.
+        entries: relative names with forward slashes. A `*` in the last segment stands for any part of a name in
+            that folder; `**/*.py` at the end for every such file at any depth. A name without `*` must exist.
+        dependencies: names of installed distributions.
+        protocol_revision: of the protocol that the manifest is for.
+        interpreter: the running interpreter's executable; its links are followed.
+
+    Returns:
+        `{schema_version, protocol_revision, interpreter {implementation, version, executable_hash}, entries
+        [{path, sha256, size}], dependencies [{name, version, record_sha256}], manifest_hash}`, entries and
+        dependencies sorted, the hash over the canonical form of the rest.
+
+    Raises:
+        ManifestError: an entry is no trusted regular file, has a name that is not printable ASCII or is named
+            twice; a distribution is missing or has no RECORD.
+    """
+    tops = {True: package_folder, False: frozen_folder}
+    paths: set[str] = set()
+    for pattern in entries:
+        paths.update(_expand(tops[pattern.startswith(f"{PACKAGE}/")], pattern))
+    rows = []
+    for path in sorted(paths):
+        hashed = hash_file(tops[path.startswith(f"{PACKAGE}/")], _below_top(path))
+        rows.append({"path": path, "sha256": hashed.sha256, "size": hashed.size})
+    manifest: dict[str, object] = {
+        "schema_version": SCHEMA_VERSION,
+        "protocol_revision": protocol_revision,
+        "interpreter": _interpreter(interpreter),
+        "entries": rows,
+        "dependencies": [_dependency(name) for name in sorted(set(dependencies))],
+    }
+    return {**manifest, "manifest_hash": _canonical_hash(manifest)}
+
+
+def _below_top(path: str) -> str:
+    """The name below its own folder: the package folder is the package itself."""
+    return path.removeprefix(f"{PACKAGE}/")
+
+
+def _expand(top: Path, pattern: str) -> Sequence[str]:
+    """The entries that a pattern stands for, by their names in the manifest."""
+    prefix = f"{PACKAGE}/" if pattern.startswith(f"{PACKAGE}/") else ""
+    if "*" not in pattern:
+        found = [_below_top(pattern)]
+    else:
+        folder, _, last = _below_top(pattern).rpartition("/")
+        deep = folder.endswith("/**")
+        folder = folder.removesuffix("/**")
+        names = list_files(top, folder, Path(last).suffix)
+        found = [
+            name
+            for name in names
+            if fnmatch.fnmatchcase(name.rpartition("/")[2], last)
+            and (deep or name.rpartition("/")[0] == folder)
+        ]
+    for name in found:
+        if not (name.isascii() and name.isprintable()):
+            raise ManifestError(f"{name!a} has a name that a manifest cannot hold; use printable ASCII.")
+    return [f"{prefix}{name}" for name in found]
+
+
+def _interpreter(executable: Path) -> dict[str, str]:
+    """The interpreter's kind, version and bytes."""
+    try:
+        resolved = executable.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise ManifestError(
+            "The interpreter's own executable cannot be found; start it by its path."
+        ) from error
+    return {
+        "implementation": sys.implementation.name,
+        "version": platform.python_version(),
+        "executable_hash": hash_file(resolved.parent, resolved.name).sha256,
+    }
+
+
+def _dependency(name: str) -> dict[str, str]:
+    """An installed distribution's version, and the digest of the RECORD that lists its files."""
+    try:
+        distribution = metadata.distribution(name)
+    except metadata.PackageNotFoundError as error:
+        raise ManifestError(
+            f"The distribution {name} is not installed; install the package again."
+        ) from error
+    records = [
+        file
+        for file in distribution.files or ()
+        if file.name == "RECORD"
+        and file.parent.suffix == ".dist-info"
+        and len(file.parts) == len(("info", "RECORD"))
+    ]
+    if len(records) != 1:
+        raise ManifestError(
+            f"The distribution {name} has no RECORD of its files; install it from a wheel with pip."
+        )
+    place = Path(str(distribution.locate_file(records[0])))
+    version = distribution.version
+    if not version.isascii():
+        raise ManifestError(f"The distribution {name} has a version that is not ASCII; install another one.")
+    return {"name": name, "version": version, "record_sha256": hash_file(place.parent, place.name).sha256}
+
+
+def _canonical_hash(value: object) -> str:
+    """The object digest of evidence.md section 3.
+
+    With ASCII texts and integers alone the standard library's form, sorted and without blanks, is RFC 8785.
+    """
+    data = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return f"sha256:{hashlib.sha256(data.encode('ascii')).hexdigest()}"
+
+
+def calibration_entries() -> tuple[str, ...]:
+    """What an examination of a reviewer runs on, as patterns."""
+    return (
+        f"{PACKAGE}/__init__.py",
+        *(f"{PACKAGE}/{room}/**/*.py" for room in ROOMS),
+        "fixtures/pilot-gates.json",
+        "fixtures/reviewer-calibration-cases.json",
+        "fixtures/reviewer-calibration-known-answers.json",
+        "schemas/reviewer-calibration-*.json",
+    )
+
+
+def calibration_dependencies() -> tuple[str, ...]:
+    """The distributions whose modules those rooms load, with what these load in turn."""
+    return (
+        "annotated-types",
+        "attrs",
+        "cffi",
+        "cryptography",
+        "filelock",
+        "jsonschema",
+        "jsonschema-specifications",
+        "numpy",
+        "psutil",
+        "pycparser",
+        "pydantic",
+        "pydantic-core",
+        "referencing",
+        "rfc8785",
+        "rpds-py",
+        "scipy",
+        "securesystemslib",
+        "typing-extensions",
+        "typing-inspection",
+    )
+
+
+def calibration_manifest() -> dict[str, object]:
+    """The manifest of the calibration protocol as it is installed here.
+
+    Raises:
+        ManifestError: see `build_manifest`; also when the frozen data are not where this code expects them.
+    """
+    package = Path(__file__).resolve().parents[1]
+    return build_manifest(
+        package_folder=package,
+        frozen_folder=_frozen_folder(package),
+        entries=calibration_entries(),
+        dependencies=calibration_dependencies(),
+        protocol_revision=CALIBRATION_REVISION,
+        interpreter=Path(sys.executable),
+    )
+
+
+def _frozen_folder(package: Path) -> Path:
+    """Where the frozen data lie: inside an installed package, else at the root of the checkout."""
+    for folder in (package / "frozen", package.parents[1]):
+        if (folder / "fixtures").is_dir():
+            return folder
+    raise ManifestError("The frozen fixtures are not beside the code; install the package again.")

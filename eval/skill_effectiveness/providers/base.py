@@ -1,0 +1,100 @@
+"""What every provider offers, and what it must declare to exist.
+
+Source: providers.md P13.
+
+The normal way is `provider.identify(around)`, then `provider.judge(call, around=around)`. A provider that
+does not hold a kind of call refuses it by a typed error before anything is started.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from skill_effectiveness.providers.calls import CallKind, never
+from skill_effectiveness.providers.errors import ProviderCode, ProviderError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skill_effectiveness.evidence.surroundings import Surroundings
+    from skill_effectiveness.execution import Executable
+    from skill_effectiveness.providers.calls import CallOutcome, Cancelled, JudgeCall
+
+
+class Provider(ABC):
+    """One agent command line, bound to one exact program.
+
+    A subclass declares all five class attributes and holds exactly the kinds of call it declares; anything
+    less is a TypeError where the class is written, not where it is used.
+
+    Attributes:
+        name: the provider's word in every record.
+        family: the reviewer family it belongs to; `None` when the caller may name any.
+        session_label: what is known of its sessions.
+        tool_label: what is known of its tool surface, exactly (providers.md P9).
+        call_kinds: the kinds of call it holds.
+    """
+
+    name: ClassVar[str]
+    family: ClassVar[str | None]
+    session_label: ClassVar[str]
+    tool_label: ClassVar[str]
+    call_kinds: ClassVar[frozenset[CallKind]]
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        missing = [name for name in _DECLARED if not hasattr(cls, name)]
+        if missing:
+            raise TypeError(f"{cls.__name__} does not declare {', '.join(missing)}")
+        held = frozenset(
+            kind for kind, method in _METHODS.items() if getattr(cls, method) is not getattr(Provider, method)
+        )
+        if not cls.call_kinds or held != cls.call_kinds:
+            raise TypeError(f"{cls.__name__} declares {sorted(cls.call_kinds)} and holds {sorted(held)}")
+
+    @abstractmethod
+    def environment_keys(self, environ: Mapping[str, str]) -> tuple[str, ...]:
+        """Sorted names of the variables that a call's program would get from this environment; no values.
+
+        The mark that `execution` gives to every child of ours is not among them.
+        """
+
+    @abstractmethod
+    def identify(self, around: Surroundings) -> Executable:
+        """The program as it is now.
+
+        Raises:
+            ExecutableError: it is missing, unusable, or states no version in one line.
+        """
+
+    def judge(self, call: JudgeCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
+        """Put one question to a fresh session without tools, and wait for the end of everything it started.
+
+        Never asks twice, and never raises for what the program or the model does.
+
+        Raises:
+            ProviderError: `call_kind_unsupported`.
+        """
+        del call, around, cancelled
+        raise self._unsupported(CallKind.JUDGE)
+
+    def require(self, kind: CallKind) -> None:
+        """Return only if this provider holds that kind of call.
+
+        Raises:
+            ProviderError: `call_kind_unsupported`.
+        """
+        if kind not in self.call_kinds:
+            raise self._unsupported(kind)
+
+    def _unsupported(self, kind: CallKind) -> ProviderError:
+        held = ", ".join(sorted(self.call_kinds))
+        return ProviderError(
+            ProviderCode.CALL_KIND_UNSUPPORTED,
+            f"{self.name} holds no {kind} calls (it holds: {held}); choose a provider that does.",
+        )
+
+
+_DECLARED: Final = ("name", "family", "session_label", "tool_label", "call_kinds")
+_METHODS: Final = {CallKind.JUDGE: "judge"}

@@ -1,0 +1,218 @@
+"""What a provider is asked and what comes back.
+
+Source: providers.md P6, P7, P13.
+
+`Ending` is the one classification of every call, whoever answers. An outcome that contradicts itself cannot
+be made: there is an answer exactly when the call succeeded, an error kind exactly when the provider failed,
+the name of a limit exactly when one was crossed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from skill_effectiveness.evidence.canonical import dump
+from skill_effectiveness.evidence.faults import CanonicalError
+from skill_effectiveness.providers.errors import ProviderCode, ProviderError
+from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
+
+if TYPE_CHECKING:
+    from skill_effectiveness.execution import LimitName
+    from skill_effectiveness.providers.events import Event
+
+Cancelled: TypeAlias = Callable[[], bool]
+"""Asked again and again during a call; True stops it."""
+
+_MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+
+
+def never() -> bool:
+    """The call is not cancelled."""
+    return False
+
+
+class CallKind(StrEnum):
+    """What a call may do: judge without tools, read a checkout, or change its own working copy."""
+
+    JUDGE = "judge"
+    READ = "read"
+    WORK = "work"
+
+
+class Ending(StrEnum):
+    """How a call ended; only `success` carries an answer."""
+
+    SUCCESS = "success"
+    NO_ANSWER = "no_answer"
+    ANSWER_INVALID = "answer_invalid"
+    PROVIDER_ERROR = "provider_error"
+    REFUSED = "refused"
+    TOOL_ACTIVITY = "tool_activity"
+    MODEL_MISMATCH = "model_mismatch"
+    STREAM_INVALID = "stream_invalid"
+    LIMIT = "limit"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    UNSTARTABLE = "unstartable"
+
+
+class ProviderErrorKind(StrEnum):
+    """What a provider said was wrong."""
+
+    AUTH_UNAVAILABLE = "auth_unavailable"
+    QUOTA_UNAVAILABLE = "quota_unavailable"
+    RATE_LIMITED = "rate_limited"
+    SERVER_ERROR = "server_error"
+    CONNECTION_LOST = "connection_lost"
+    MODEL_UNAVAILABLE = "model_unavailable"
+    UNSUPPORTED_FLAG = "unsupported_flag"
+    INVALID_SCHEMA = "invalid_schema"
+    PERMISSION_DENIED = "permission_denied"
+    OTHER = "other"
+
+
+RETRYABLE: Final = frozenset(
+    {ProviderErrorKind.RATE_LIMITED, ProviderErrorKind.SERVER_ERROR, ProviderErrorKind.CONNECTION_LOST}
+)
+"""Kinds that may pass by themselves; whether to try again is the caller's decision, never the adapter's."""
+
+
+class WarningCode(StrEnum):
+    """What a record should say beside the ending.
+
+    `provider_notice`: trouble the provider told of and went on. `unknown_event`: an event of a type the
+    adapter does not know. `lingered`: the program showed its terminal marker, did not exit and was killed.
+    `processes_left`: descendants had outlived the program and were killed. `processes_alive`: some are alive
+    still. `prompt_unread`: the program did not take the whole prompt. `executable_changed`: the program is
+    not the one that was bound. `folders_unavailable`: the private folders could not be made. `folders_left`:
+    they could not be removed. `start_failed`: the program could not be started; the text is the reason.
+    `watch_lost`: nobody watched over the program to its end.
+    """
+
+    PROVIDER_NOTICE = "provider_notice"
+    UNKNOWN_EVENT = "unknown_event"
+    LINGERED = "lingered"
+    PROCESSES_LEFT = "processes_left"
+    PROCESSES_ALIVE = "processes_alive"
+    PROMPT_UNREAD = "prompt_unread"
+    EXECUTABLE_CHANGED = "executable_changed"
+    FOLDERS_UNAVAILABLE = "folders_unavailable"
+    FOLDERS_LEFT = "folders_left"
+    START_FAILED = "start_failed"
+    WATCH_LOST = "watch_lost"
+
+
+@dataclass(frozen=True, slots=True)
+class CallWarning:
+    """A closed code, and words for the private log that may hold anything a provider printed (P7)."""
+
+    code: WarningCode
+    text: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCall:
+    """What a reviewer is asked. It holds no truth, and there is no parameter for any.
+
+    Attributes:
+        prompt: the text, never empty.
+        answer_schema: JSON Schema of the one object that is the answer; plain JSON values.
+        model: exact model id.
+        timeout_seconds: from the start of the call until it has to be over.
+
+    Raises:
+        ProviderError: `invalid_call`.
+    """
+
+    prompt: str = field(repr=False)
+    answer_schema: Mapping[str, object] = field(repr=False)
+    model: str
+    timeout_seconds: float
+
+    def __post_init__(self) -> None:
+        if not self.prompt.strip():
+            raise _invalid("the prompt is empty; ask something.")
+        if not _encodable(self.prompt):
+            raise _invalid("the prompt has no UTF-8 form; remove the unpaired surrogates.")
+        if not _MODEL.fullmatch(self.model):
+            raise _invalid(
+                "the model id is not of the form [A-Za-z0-9][A-Za-z0-9._:/-]{0,127}; name an exact one."
+            )
+        try:
+            self.schema_bytes()
+        except CanonicalError as error:
+            raise _invalid(f"the answer schema has no JSON form ({error.code}).") from None
+        seconds = self.timeout_seconds
+        if isinstance(seconds, bool) or not (math.isfinite(seconds) and seconds > 0):
+            raise _invalid("the timeout is not a positive number of seconds.")
+
+    def schema_bytes(self) -> bytes:
+        """The answer schema as canonical JSON."""
+        return dump(dict(self.answer_schema))
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcome:
+    """What came back from one call.
+
+    Attributes:
+        ending: the one word for how it ended.
+        error_kind: what the provider said was wrong, exactly when `ending` is `provider_error`.
+        limit: which limit was crossed, exactly when `ending` is `limit`.
+        answer: the answer's text, exactly when `ending` is `success`; its form is the caller's to judge.
+        usage: what the call cost as far as it was told.
+        session_id: the provider's id of the session; `None` when it told none or several.
+        observed_model: the model that the provider says it used; `None` when it does not say.
+        exit_code: of the program; `None` when a signal ended it or there was none.
+        warnings: what else a record should say.
+        events: the whole stream as typed events.
+        latency_ms: from the start of the call to its end, in whole milliseconds.
+        survivors: descendants that outlived the program; they were killed.
+    """
+
+    ending: Ending
+    error_kind: ProviderErrorKind | None = None
+    limit: LimitName | None = None
+    answer: str | None = field(default=None, repr=False)
+    usage: Usage = UNKNOWN_USAGE
+    session_id: str | None = None
+    observed_model: str | None = None
+    exit_code: int | None = None
+    warnings: tuple[CallWarning, ...] = ()
+    events: tuple[Event, ...] = field(default=(), repr=False)
+    latency_ms: int = 0
+    survivors: int = 0
+
+    def __post_init__(self) -> None:
+        belongs = (
+            ("answer", self.answer, Ending.SUCCESS),
+            ("error_kind", self.error_kind, Ending.PROVIDER_ERROR),
+            ("limit", self.limit, Ending.LIMIT),
+        )
+        for name, value, ending in belongs:
+            if (value is not None) is not (self.ending is ending):
+                raise ValueError(
+                    f"{name} goes with the ending {ending} and with no other, not with {self.ending}"
+                )
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the trouble may pass by itself."""
+        return self.error_kind in RETRYABLE
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _invalid(sentence: str) -> ProviderError:
+    return ProviderError(ProviderCode.INVALID_CALL, f"This call cannot be made: {sentence}")

@@ -1,0 +1,244 @@
+"""How a judge call ended: one classification for every provider, over typed events.
+
+Source: providers.md section 1, P6, P10 and the table of endings; field-failures.md F6, F12 to F16, F37.
+
+Whatever an adapter's stream looks like, it arrives here as the same events. The adapter adds two things that
+only it can know: what kind of trouble a sentence of its provider means, and what a program meant that ended
+without a word on stdout.
+
+What was observed comes before what is missing: a tool, then another model, count whatever else happened.
+Then, in this order: our own stop, a stream that cannot be trusted, the provider's error, an unhappy or early
+end, no answer. What is left is a success.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.execution import Ended
+from skill_effectiveness.providers.calls import (
+    CallOutcome,
+    CallWarning,
+    Ending,
+    ProviderErrorKind,
+    WarningCode,
+)
+from skill_effectiveness.providers.events import (
+    Event,
+    Message,
+    ModelReported,
+    Notice,
+    NoticeKind,
+    SessionStarted,
+    ToolActivity,
+    TurnCompleted,
+    TurnFailed,
+    TurnStarted,
+    Unknown,
+    Unreadable,
+)
+from skill_effectiveness.providers.usage import UNKNOWN_USAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from skill_effectiveness.execution import ProcessResult
+    from skill_effectiveness.providers.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that is known of a call once it is over.
+
+    Attributes:
+        process: how the program ended.
+        events: what it said, in order.
+        model: the model that was asked for.
+        latency_ms: from the start of the call to its end.
+    """
+
+    process: ProcessResult
+    events: Sequence[Event]
+    model: str
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What only an adapter knows of its provider's words.
+
+    Attributes:
+        error_kind: the kind of trouble in a sentence of the provider.
+        silent_kind: the kind of trouble of a program that failed without a word on stdout; `None` when it
+            gave no reason either.
+    """
+
+    error_kind: Callable[[str], ProviderErrorKind]
+    silent_kind: Callable[[ProcessResult], ProviderErrorKind | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """The ending of a call, with the error kind or the answer that belongs to it."""
+
+    ending: Ending
+    error_kind: ProviderErrorKind | None = None
+    answer: str | None = None
+
+
+def classify(facts: Facts, words: Words) -> Classification:
+    """The one word for how a judge call ended."""
+    found = _by_violation(facts) or _by_process(facts.process) or _by_silence(facts, words)
+    return found or _by_stream(facts, words) or _by_turn(facts)
+
+
+def outcome_of(facts: Facts, words: Words) -> CallOutcome:
+    """The whole outcome of a judge call."""
+    found = classify(facts, words)
+    sessions = _sessions(facts.events)
+    reported = [event.model for event in facts.events if isinstance(event, ModelReported)]
+    return CallOutcome(
+        ending=found.ending,
+        error_kind=found.error_kind,
+        limit=facts.process.limit if found.ending is Ending.LIMIT else None,
+        answer=found.answer,
+        usage=_told_usage(facts.events),
+        session_id=next(iter(sessions)) if len(sessions) == 1 else None,
+        observed_model=reported[-1] if reported else None,
+        exit_code=facts.process.exit_code,
+        warnings=(*_stream_warnings(facts.events), *_process_warnings(facts.process)),
+        events=tuple(facts.events),
+        latency_ms=facts.latency_ms,
+        survivors=facts.process.survivors,
+    )
+
+
+def _by_violation(facts: Facts) -> Classification | None:
+    if any(isinstance(event, ToolActivity) for event in facts.events):
+        return Classification(Ending.TOOL_ACTIVITY)
+    if any(isinstance(event, ModelReported) and event.model != facts.model for event in facts.events):
+        return Classification(Ending.MODEL_MISMATCH)
+    return None
+
+
+_STOPPED: Final = {
+    Ended.UNSTARTABLE: Ending.UNSTARTABLE,
+    Ended.LIMIT: Ending.LIMIT,
+    Ended.WALL_TIMEOUT: Ending.TIMEOUT,
+    Ended.IDLE_TIMEOUT: Ending.TIMEOUT,
+    Ended.CANCELLED: Ending.CANCELLED,
+    # Nobody saw the end of the tree, or it has none: what was said until then proves nothing.
+    Ended.SUPERVISOR_LOST: Ending.STREAM_INVALID,
+    Ended.UNKILLED: Ending.STREAM_INVALID,
+}
+
+
+def _by_process(process: ProcessResult) -> Classification | None:
+    ending = _STOPPED.get(process.ended)
+    return None if ending is None else Classification(ending)
+
+
+def _by_silence(facts: Facts, words: Words) -> Classification | None:
+    """A program that ended without a byte on stdout; exit code 0 is no answer, never a right or wrong one."""
+    if facts.events or facts.process.unterminated:
+        return None
+    if facts.process.exit_code == 0:
+        return Classification(Ending.NO_ANSWER)
+    kind = words.silent_kind(facts.process)
+    return Classification(Ending.STREAM_INVALID) if kind is None else _provider_error(kind)
+
+
+def _by_stream(facts: Facts, words: Words) -> Classification | None:
+    """A stream that cannot be trusted as a whole, or one that tells of the provider's error."""
+    events = facts.events
+    broken = facts.process.unterminated or any(isinstance(event, Unreadable) for event in events)
+    if broken or len(_sessions(events)) != 1:
+        return Classification(Ending.STREAM_INVALID)
+    failures = [event.message for event in events if isinstance(event, TurnFailed)]
+    if failures:
+        return _provider_error(words.error_kind(failures[-1]))
+    turn = _last_turn(events)
+    # An error that was told is a warning; it is final only where it is all there is to explain a turn without a result.
+    if turn.trouble is not None and not (turn.completed and turn.answered):
+        return _provider_error(words.error_kind(turn.trouble))
+    return None
+
+
+def _by_turn(facts: Facts) -> Classification:
+    turn = _last_turn(facts.events)
+    ended_well = facts.process.ended is Ended.LINGERED or facts.process.exit_code == 0
+    if not ended_well or not turn.completed:
+        return Classification(Ending.STREAM_INVALID)
+    if not turn.answered:
+        return Classification(Ending.NO_ANSWER)
+    return Classification(Ending.SUCCESS, answer=turn.answer)
+
+
+def _provider_error(kind: ProviderErrorKind) -> Classification:
+    return Classification(Ending.PROVIDER_ERROR, error_kind=kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _LastTurn:
+    """What the last turn came to: its last message, its last trouble, and whether its terminal marker stands."""
+
+    completed: bool = False
+    answer: str = ""
+    trouble: str | None = None
+
+    @property
+    def answered(self) -> bool:
+        return bool(self.answer.strip())
+
+
+def _last_turn(events: Iterable[Event]) -> _LastTurn:
+    """The last turn of a stream; a later start of a turn, or a later message, takes a terminal marker back."""
+    turn = _LastTurn()
+    for event in events:
+        match event:
+            case TurnStarted():
+                turn = _LastTurn()
+            case Message(text):
+                turn = replace(turn, completed=False, answer=text)
+            case Notice(NoticeKind.ERROR, message):
+                turn = replace(turn, trouble=message)
+            case TurnCompleted():
+                turn = replace(turn, completed=True)
+            case _:
+                continue
+    return turn
+
+
+def _sessions(events: Iterable[Event]) -> frozenset[str]:
+    return frozenset(event.session_id for event in events if isinstance(event, SessionStarted))
+
+
+def _told_usage(events: Iterable[Event]) -> Usage:
+    """The counters at the last terminal marker, unless the model was asked again after it."""
+    turns = [event for event in events if isinstance(event, TurnStarted | TurnCompleted | TurnFailed)]
+    last = turns[-1] if turns else None
+    return last.usage if isinstance(last, TurnCompleted) else UNKNOWN_USAGE
+
+
+def _stream_warnings(events: Iterable[Event]) -> Iterator[CallWarning]:
+    for event in events:
+        if isinstance(event, Notice):
+            yield CallWarning(WarningCode.PROVIDER_NOTICE, event.message)
+        elif isinstance(event, Unknown):
+            yield CallWarning(WarningCode.UNKNOWN_EVENT, event.kind)
+
+
+def _process_warnings(process: ProcessResult) -> Iterator[CallWarning]:
+    if process.ended is Ended.UNSTARTABLE:
+        yield CallWarning(WarningCode.START_FAILED, str(process.start_fault))
+    elif not process.stdin_complete:
+        yield CallWarning(WarningCode.PROMPT_UNREAD)
+    if process.ended is Ended.LINGERED:
+        yield CallWarning(WarningCode.LINGERED)
+    if process.ended is Ended.SUPERVISOR_LOST:
+        yield CallWarning(WarningCode.WATCH_LOST)
+    if process.survivors:
+        yield CallWarning(WarningCode.PROCESSES_LEFT, str(process.survivors))
+    if process.unkilled:
+        yield CallWarning(WarningCode.PROCESSES_ALIVE, str(process.unkilled))

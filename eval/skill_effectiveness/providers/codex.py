@@ -1,0 +1,422 @@
+"""Codex: judge calls through `codex exec --json`.
+
+Source: providers.md sections 1 and 2.
+
+Everything the vendor decides is in this file: arguments, environment, private folders, what its events mean,
+what its words for trouble are. Facts were observed on codex 0.171.0.
+
+What the label `read-only-observed-none` says, exactly: a read-only sandbox was asked for, and no sign of a
+tool was seen. Signs are every item that is not a message, reasoning or an error, and the program's own
+complaints on stderr about tool calls it refused. Three things leave no sign: a command that the sandbox
+refuses, an image that is looked at, and what a server does by itself.
+
+What this adapter cannot do: turn down the program's own retries. They belong to the definition of a model
+provider, and the built-in one cannot be overridden without replacing it (`model_providers contains reserved
+built-in provider IDs`). Its retry events are recorded (P11); what bounds them is the wall limit. The model
+that answers is not named in the stream either, except when the server reroutes the request to another one:
+then the program says so, and the call ends with `model_mismatch`. Machine-wide configuration under /etc/codex
+is read by the program whatever is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final, Self
+
+from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, StrictCode, StrictError
+from skill_effectiveness.evidence.fsops import write_new_public
+from skill_effectiveness.evidence.strict import Profile, read_json
+from skill_effectiveness.execution import SessionFolders, identify, run_process
+from skill_effectiveness.providers.base import Provider
+from skill_effectiveness.providers.calls import (
+    CallKind,
+    CallOutcome,
+    CallWarning,
+    Ending,
+    ProviderErrorKind,
+    WarningCode,
+    never,
+)
+from skill_effectiveness.providers.classification import Facts, Words, outcome_of
+from skill_effectiveness.providers.environment import child_environment, environment_names
+from skill_effectiveness.providers.events import (
+    Event,
+    Message,
+    ModelReported,
+    Notice,
+    NoticeKind,
+    Progress,
+    Reasoning,
+    SessionStarted,
+    ToolActivity,
+    TurnCompleted,
+    TurnFailed,
+    TurnStarted,
+    Unknown,
+    Unreadable,
+)
+from skill_effectiveness.providers.stream import EventLog, call_limits
+from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from skill_effectiveness.evidence.strict import JsonValue
+    from skill_effectiveness.evidence.surroundings import Surroundings
+    from skill_effectiveness.execution import Executable, ProcessResult
+    from skill_effectiveness.providers.calls import Cancelled, JudgeCall
+    from skill_effectiveness.providers.stream import Document
+
+
+# What its events mean.
+
+_SILENT_ITEMS: Final = frozenset({"agent_message", "reasoning", "error"})
+"""Item types that are no tool.
+
+Every other one is, also one that was never heard of: a surface that cannot be read is not empty.
+"""
+
+_ITEM_EVENTS: Final = ("item.started", "item.updated", "item.completed")
+_REROUTED: Final = re.compile(r"model rerouted: \S+ -> (?P<used>\S+) \(\w+\)")
+_RETRYING: Final = "Reconnecting..."
+_LONGEST_ID: Final = 256
+
+
+def read_event(document: Document, line: bytes) -> list[Event]:
+    """The typed events of one line of the stream."""
+    kind = document.get("type")
+    if not isinstance(kind, str):
+        return [Unreadable(line, "shape")]
+    if "item" in document:
+        return _item_events(kind, document["item"], line)
+    event = _SESSION_EVENTS[kind](document) if kind in _SESSION_EVENTS else Unknown(kind)
+    return [Unreadable(line, "shape") if event is None else event]
+
+
+def _thread(document: Document) -> Event | None:
+    thread = document.get("thread_id")
+    return SessionStarted(thread) if isinstance(thread, str) and 0 < len(thread) <= _LONGEST_ID else None
+
+
+def _turn_failed(document: Document) -> Event:
+    # A failure without a reason is a failure all the same.
+    error = document.get("error")
+    message = error.get("message") if isinstance(error, dict) else None
+    return TurnFailed(message if isinstance(message, str) else "")
+
+
+def _error(document: Document) -> Event | None:
+    message = document.get("message")
+    if not isinstance(message, str):
+        return None
+    return Notice(NoticeKind.RETRY if message.startswith(_RETRYING) else NoticeKind.ERROR, message)
+
+
+_SESSION_EVENTS: Final[Mapping[str, Callable[[Document], Event | None]]] = {
+    "thread.started": _thread,
+    "turn.started": lambda _: TurnStarted(),
+    "turn.completed": lambda document: TurnCompleted(_usage(document.get("usage"))),
+    "turn.failed": _turn_failed,
+    "error": _error,
+    **dict.fromkeys(_ITEM_EVENTS, lambda _: None),
+}
+"""Events without an item by type; None when a line lacks what its type promises."""
+
+
+def _item_events(kind: str, item: JsonValue, line: bytes) -> list[Event]:
+    shape: Event = Unreadable(line, "shape")
+    if not isinstance(item, dict) or not isinstance(item.get("type"), str):
+        return [shape]
+    item_type = str(item["type"])
+    events: list[Event] = [] if item_type in _SILENT_ITEMS else [ToolActivity(item_type)]
+    if kind not in _ITEM_EVENTS:
+        return [*events, Unknown(kind)]
+    if events:
+        return events
+    if kind != "item.completed":
+        return [Progress(item_type)]
+    text = item.get("message" if item_type == "error" else "text")
+    return _finished_item(item_type, text) if isinstance(text, str) else [shape]
+
+
+def _finished_item(item_type: str, text: str) -> list[Event]:
+    if item_type == "agent_message":
+        return [Message(text)]
+    if item_type == "reasoning":
+        return [Reasoning(text)]
+    rerouted = _REROUTED.fullmatch(text)
+    reported: list[Event] = [ModelReported(rerouted["used"])] if rerouted else []
+    return [Notice(NoticeKind.REMARK, text), *reported]
+
+
+def _usage(counters: JsonValue) -> Usage:
+    """The counters of the session so far: the program adds up its requests, so the last event has them all.
+
+    It also writes zeros when the server told it nothing, and no model call costs no tokens at all: such
+    counters are not told.
+    """
+    told = counters if isinstance(counters, dict) else {}
+    usage = Usage(
+        input_tokens=_counter(told.get("input_tokens")),
+        cached_input_tokens=_counter(told.get("cached_input_tokens")),
+        output_tokens=_counter(told.get("output_tokens")),
+        reasoning_output_tokens=_counter(told.get("reasoning_output_tokens")),
+    )
+    return usage if usage.input_tokens or usage.output_tokens else UNKNOWN_USAGE
+
+
+def _counter(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+_REFUSED_VALUE: Final = frozenset(
+    {
+        StrictCode.DUPLICATE_KEY,
+        StrictCode.LONE_SURROGATE,
+        StrictCode.NONCHARACTER,
+        StrictCode.NUMBER_RANGE,
+        StrictCode.NON_FINITE,
+        StrictCode.NOT_AN_OBJECT,
+    }
+)
+"""Refusals of a value in text that is JSON, and within the limits of size and depth."""
+
+
+def salvage(error: StrictError, line: bytes) -> list[Event]:
+    """A tool item in a line that is not strict JSON.
+
+    The program itself writes web searches with two members `id` in one object, so the strict reader alone
+    would miss a tool.
+    """
+    if not {fault.code for fault in error.faults} <= _REFUSED_VALUE:
+        return []
+    document = json.loads(
+        line.decode(), object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str
+    )
+    items = document.named("item") if isinstance(document, _Pairs) else []
+    types = [kind for item in items if isinstance(item, _Pairs) for kind in item.named("type")]
+    return [ToolActivity(str(kind)) for kind in types if str(kind) not in _SILENT_ITEMS]
+
+
+class _Pairs(list[tuple[str, object]]):
+    """An object with all its members, also those that share a name."""
+
+    def named(self, name: str) -> list[object]:
+        return [value for key, value in self if key == name]
+
+
+_TOOL_COMPLAINT: Final = re.compile(rb"^\S+ +ERROR codex_core::tools::router: ", re.MULTILINE)
+
+
+def read_stderr(data: bytes) -> list[Event]:
+    """What stderr shows and the stream does not: a tool call that the program refused."""
+    return [ToolActivity("refused_call")] if _TOOL_COMPLAINT.search(data) else []
+
+
+# How a call ended.
+
+_STATUS: Final = re.compile(
+    r"(?:unexpected status|exceeded retry limit, last status:) (?P<status>[0-9]{3})\b"
+)
+_STATUS_KINDS: Final = {
+    401: ProviderErrorKind.AUTH_UNAVAILABLE,
+    403: ProviderErrorKind.PERMISSION_DENIED,
+    429: ProviderErrorKind.RATE_LIMITED,
+}
+_SERVER_STATUS: Final = range(500, 600)
+
+_OPENINGS: Final = (
+    ("Quota exceeded", ProviderErrorKind.QUOTA_UNAVAILABLE),
+    ("You've hit your usage limit", ProviderErrorKind.QUOTA_UNAVAILABLE),
+    ("rate limit exceeded", ProviderErrorKind.RATE_LIMITED),
+    ("We're currently experiencing high demand", ProviderErrorKind.SERVER_ERROR),
+    ("Selected model is at capacity", ProviderErrorKind.SERVER_ERROR),
+    ("stream disconnected before completion", ProviderErrorKind.CONNECTION_LOST),
+    ("Connection failed", ProviderErrorKind.CONNECTION_LOST),
+    ("Your access token could not be refreshed", ProviderErrorKind.AUTH_UNAVAILABLE),
+    ("Your authentication session could not be refreshed", ProviderErrorKind.AUTH_UNAVAILABLE),
+)
+"""How the program's own sentences begin, with straight apostrophes.
+
+Only beginnings count: what follows may be a server's text, or quote the prompt.
+"""
+
+_NO_MODEL: Final = re.compile(r"The model `[^`]*` does not exist or you do not have access to it\.")
+_SERVER_CODES: Final = {
+    "invalid_json_schema": ProviderErrorKind.INVALID_SCHEMA,
+    "model_not_found": ProviderErrorKind.MODEL_UNAVAILABLE,
+}
+_BAD_ARGUMENT: Final = re.compile(
+    rb"^error: (?:unexpected argument|invalid value|unrecognized)", re.MULTILINE
+)
+_USAGE_EXIT: Final = 2
+
+
+def error_kind(message: str) -> ProviderErrorKind:
+    """The kind of trouble in the program's words."""
+    sentence = message.replace("\u2019", "'")
+    if match := _STATUS.match(sentence):
+        return _status_kind(int(match["status"]))
+    if _NO_MODEL.fullmatch(sentence):
+        return ProviderErrorKind.MODEL_UNAVAILABLE
+    openings = (kind for opening, kind in _OPENINGS if sentence.startswith(opening))
+    return next(openings, None) or _server_code_kind(message)
+
+
+def _status_kind(status: int) -> ProviderErrorKind:
+    if status in _SERVER_STATUS:
+        return ProviderErrorKind.SERVER_ERROR
+    return _STATUS_KINDS.get(status, ProviderErrorKind.OTHER)
+
+
+def _server_code_kind(message: str) -> ProviderErrorKind:
+    """The kind by the code in a server's error document; the program prints that as it came for a bad request."""
+    try:
+        document = read_json(message.encode(errors="replace"), Profile.WIRE)
+    except StrictError:
+        return ProviderErrorKind.OTHER
+    error = document.get("error") if isinstance(document, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return next((kind for name, kind in _SERVER_CODES.items() if name == code), ProviderErrorKind.OTHER)
+
+
+def silent_kind(process: ProcessResult) -> ProviderErrorKind | None:
+    """What it meant by ending without a word on stdout: an option of ours that this version does not take."""
+    refused = process.exit_code == _USAGE_EXIT and _BAD_ARGUMENT.search(process.stderr)
+    return ProviderErrorKind.UNSUPPORTED_FLAG if refused else None
+
+
+WORDS: Final = Words(error_kind=error_kind, silent_kind=silent_kind)
+
+
+# What it is started with.
+
+OWN_KEYS: Final = ("CODEX_API_KEY",)
+"""Credentials that `codex exec` takes from its environment.
+
+It reads neither OPENAI_API_KEY nor OPENAI_BASE_URL, so both stay out.
+"""
+
+_SESSION_NAMES: Final = ("HOME", "CODEX_HOME", "TMPDIR")
+_LOGIN_FILE: Final = "auth.json"
+_SCHEMA_FILE: Final = "answer-schema.json"
+_STDOUT_BYTES: Final = 16 * 1024 * 1024
+
+
+def judge_argv(program: Path, model: str, schema: Path) -> list[str]:
+    """The arguments of a judge call; the prompt goes to stdin and is not among them."""
+    session = ["--json", "--ephemeral", "--ignore-user-config", "--skip-git-repo-check"]
+    surface = ["--sandbox", "read-only", "--color", "never"]
+    asked = ["--model", model, "--output-schema", str(schema)]
+    # Without this the program waits five seconds at its end for a server that may not be reachable.
+    quick = ["-c", "analytics.enabled=false"]
+    return [str(program), "exec", *session, *surface, *asked, *quick, "-"]
+
+
+def login_file(environ: Mapping[str, str]) -> Path | None:
+    """Where the user's login would be: in CODEX_HOME, else below HOME; None without an absolute path."""
+    named = environ.get("CODEX_HOME", "")
+    folder = Path(named) if named else Path(environ.get("HOME", ""), ".codex")
+    return folder / _LOGIN_FILE if folder.is_absolute() else None
+
+
+class CodexProvider(Provider):
+    """Codex, bound to one program. `CodexProvider.at(path, around=around)` binds what is there now."""
+
+    name: ClassVar[str] = "codex"
+    family: ClassVar[str | None] = None
+    session_label: ClassVar[str] = "ephemeral"
+    tool_label: ClassVar[str] = "read-only-observed-none"
+    call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.JUDGE})
+
+    def __init__(self, executable: Executable) -> None:
+        self.executable: Final = executable
+
+    @classmethod
+    def at(cls, path: Path, *, around: Surroundings) -> Self:
+        """Bind the program at an absolute path.
+
+        Raises:
+            ExecutableError: see `Provider.identify`.
+            EvidenceError: no private folder can be made for asking its version.
+        """
+        return cls(_identified(path, around))
+
+    def environment_keys(self, environ: Mapping[str, str]) -> tuple[str, ...]:
+        """See `Provider`."""
+        return environment_names(environ, session=_SESSION_NAMES, own_keys=OWN_KEYS)
+
+    def identify(self, around: Surroundings) -> Executable:
+        """See `Provider`."""
+        return _identified(self.executable.path, around)
+
+    def judge(self, call: JudgeCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
+        """See `Provider`.
+
+        A tool item ends the program at once, before it can ask the model again where that is possible.
+        """
+        outcome: CallOutcome | None = None
+        try:
+            with SessionFolders(around) as session:
+                outcome = self._judge_in(session, call, around, cancelled)
+        except EvidenceError as error:
+            code = WarningCode.FOLDERS_UNAVAILABLE if outcome is None else WarningCode.FOLDERS_LEFT
+            outcome = outcome or CallOutcome(Ending.UNSTARTABLE)
+            outcome = replace(outcome, warnings=(*outcome.warnings, CallWarning(code, str(error))))
+        return outcome
+
+    def _judge_in(
+        self, session: SessionFolders, call: JudgeCall, around: Surroundings, cancelled: Cancelled
+    ) -> CallOutcome:
+        environment = _environment(around.environ, session)
+        if not self.executable.unchanged(around, environment):
+            return CallOutcome(Ending.UNSTARTABLE, warnings=(CallWarning(WarningCode.EXECUTABLE_CHANGED),))
+        began = around.monotonic()
+        schema = session.data / _SCHEMA_FILE
+        write_new_public(around.fs, schema, call.schema_bytes())
+        _link_login(session, around.environ)
+        log = EventLog(read_event, salvage)
+        process = run_process(
+            judge_argv(self.executable.path, call.model, schema),
+            cwd=session.work,
+            env=environment,
+            stdin=call.prompt.encode(),
+            limits=call_limits(
+                call.timeout_seconds - (around.monotonic() - began), stdout_bytes=_STDOUT_BYTES
+            ),
+            on_line=log.take,
+            cancelled=lambda: log.tool_used or cancelled(),
+            around=around,
+        )
+        latency_ms = round((around.monotonic() - began) * 1000)
+        events = (*log.events, *read_stderr(process.stderr))
+        return outcome_of(Facts(process, events, call.model, latency_ms), WORDS)
+
+
+def _environment(environ: Mapping[str, str], session: SessionFolders) -> dict[str, str]:
+    folders = dict(zip(_SESSION_NAMES, map(str, (session.home, session.config, session.tmp)), strict=True))
+    return child_environment(environ, session=folders, own_keys=OWN_KEYS)
+
+
+def _identified(path: Path, around: Surroundings) -> Executable:
+    # Even for its version a program gets no look at the user's own configuration (field-failures.md F32).
+    with SessionFolders(around) as session:
+        return identify(path, env=_environment(around.environ, session), around=around)
+
+
+def _link_login(session: SessionFolders, environ: Mapping[str, str]) -> None:
+    """Let the login file, and nothing else of the user's, be seen.
+
+    It is a link, because the program renews its tokens in place.
+    """
+    login = login_file(environ)
+    if login is None:
+        return
+    try:
+        session.link_login(_LOGIN_FILE, login)
+    except FileError as error:
+        if error.code is not FileCode.MISSING:
+            raise

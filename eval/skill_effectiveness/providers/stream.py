@@ -1,0 +1,98 @@
+"""Lines of a program's output to typed events, one at a time.
+
+Source: providers.md P5; field-failures.md F17, F18, F20.
+
+`execution.run_process` frames the lines; an adapter says what a document means; this log keeps the events and
+answers the two questions that cannot wait for the end: is the terminal marker there, and was a tool used?
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from skill_effectiveness.evidence.faults import StrictError
+from skill_effectiveness.evidence.strict import JsonValue, Profile, read_json
+from skill_effectiveness.execution import Limits
+from skill_effectiveness.providers.events import (
+    Event,
+    Message,
+    ToolActivity,
+    TurnCompleted,
+    TurnFailed,
+    TurnStarted,
+    Unreadable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHORTEST_SECONDS: Final = 0.001
+"""What is left of a time that is over: enough to start, and to be stopped at the first look at the clock."""
+
+Document: TypeAlias = dict[str, JsonValue]
+
+LINE_PROFILE = Profile.ROW
+"""Limits of one line; the process has the same one, so that an over-long line ends a call by that limit's name."""
+
+
+class EventLog:
+    """The events of one call, in order.
+
+    Args:
+        read: what one document means in the adapter's stream.
+        salvage: what can be told against the call from a line that is not strict JSON; it is asked only then,
+            its events are kept before the `Unreadable` one, and it can make nothing better, because an
+            unreadable line never leads to a success.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Document, bytes], list[Event]],
+        salvage: Callable[[StrictError, bytes], list[Event]],
+    ) -> None:
+        self._read = read
+        self._salvage = salvage
+        self._events: list[Event] = []
+        self._turn_over = False
+        self._tool_used = False
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything so far."""
+        return tuple(self._events)
+
+    @property
+    def tool_used(self) -> bool:
+        """Whether any event so far shows a tool."""
+        return self._tool_used
+
+    def take(self, line: bytes) -> bool:
+        """Take in one line without its LF; True while the last turn is over."""
+        for event in self._events_of(line):
+            self._events.append(event)
+            if isinstance(event, ToolActivity):
+                self._tool_used = True
+            if isinstance(event, TurnCompleted | TurnFailed):
+                self._turn_over = True
+            elif isinstance(event, TurnStarted | Message):
+                self._turn_over = False
+        return self._turn_over
+
+    def _events_of(self, line: bytes) -> list[Event]:
+        try:
+            document = cast("Document", read_json(line, LINE_PROFILE, want_object=True))
+        except StrictError as error:
+            return [*self._salvage(error, line), Unreadable(line, str(error.code))]
+        return self._read(document, line)
+
+
+def call_limits(seconds: float, *, stdout_bytes: int) -> Limits:
+    """The limits of a call's program, of whose time `seconds` are left.
+
+    There is no idle limit: a healthy program may say nothing until it has its answer (field-failures.md F11).
+    """
+    return Limits(
+        wall_seconds=max(seconds, SHORTEST_SECONDS),
+        line_bytes=LINE_PROFILE.max_bytes,
+        stdout_bytes=stdout_bytes,
+    )

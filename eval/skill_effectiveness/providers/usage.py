@@ -1,0 +1,30 @@
+"""What a call cost, as far as it was told.
+
+Source: providers.md P8; field-failures.md F15, F40.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Counters of one session; `None` is "not told" and never means zero.
+
+    Attributes:
+        input_tokens: tokens the model was sent, cached ones included.
+        cached_input_tokens: the part of them that came from a cache.
+        output_tokens: tokens the model produced, reasoning included.
+        reasoning_output_tokens: the part of them that was reasoning.
+        cost_units: the price, in the provider's own unit.
+    """
+
+    input_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_output_tokens: int | None = None
+    cost_units: float | None = None
+
+
+UNKNOWN_USAGE = Usage()

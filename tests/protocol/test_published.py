@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from skill_effectiveness.protocol.cases import AnswersFile, CasesFile
+from skill_effectiveness.protocol.document import FrozenModel
+from skill_effectiveness.protocol.gates import PilotGates
+from skill_effectiveness.protocol.policy import LicencePolicy
+from skill_effectiveness.protocol.published import published_models
+from skill_effectiveness.protocol.resources import frozen_folder
+
+DOCUMENTS = [
+    ("reviewer-case-bank.schema.json", "fixtures/reviewer-bias-probes.json"),
+    ("reviewer-case-bank.schema.json", "fixtures/reviewer-calibration-cases.json"),
+    ("reviewer-known-answers.schema.json", "fixtures/reviewer-bias-probe-answers.json"),
+    ("reviewer-known-answers.schema.json", "fixtures/reviewer-calibration-known-answers.json"),
+    ("pilot-gates.schema.json", "fixtures/pilot-gates.json"),
+    ("licence-policy.schema.json", "fixtures/licence-policy.json"),
+]
+
+
+def test_the_documents_of_this_room() -> None:
+    assert published_models() == {
+        "reviewer-case-bank.schema.json": CasesFile,
+        "reviewer-known-answers.schema.json": AnswersFile,
+        "pilot-gates.schema.json": PilotGates,
+        "licence-policy.schema.json": LicencePolicy,
+    }
+
+
+@pytest.mark.parametrize(("schema", "document"), DOCUMENTS)
+def test_another_validator_accepts_the_committed_documents_and_refuses_an_unknown_member(
+    schema: str, document: str
+) -> None:
+    model = published_models()[schema]
+    assert issubclass(model, FrozenModel)
+    validator = jsonschema.Draft202012Validator(model.model_json_schema())
+    value = json.loads((frozen_folder() / document).read_bytes())
+    validator.validate(value)
+    assert not validator.is_valid(value | {"author": "nobody"})
+    assert not validator.is_valid(
+        {name: member for name, member in value.items() if name != "schema_version"}
+    )
