@@ -54,13 +54,13 @@ class TestCommittedGates:
     def test_the_bytes_are_pinned(self) -> None:
         assert (
             hashlib.sha256(COMMITTED).hexdigest()
-            == "257a8d4a15fe2339b290eaea140722e05b9209134fb7e025dcb867d9c4ed455d"
+            == "1579789659ddc1a8b467d97d44e699fc833aad2d801e01de9d3ba667387c23a6"
         )
 
     def test_the_digest_of_the_object_is_pinned(self) -> None:
         assert (
             gates_hash(load_gates(RealFs()))
-            == "sha256:fb9b24a9a29b3533c6f4ec1e2cb84a3185eae83726f2dd415a2e1fa91eb2e624"
+            == "sha256:a70d1bc428b42882750afd0171307a597de926a2ef5f147e0c0c789cb512b3f7"
         )
 
     def test_every_threshold_is_the_published_one(self) -> None:

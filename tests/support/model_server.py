@@ -7,8 +7,9 @@ A test registers a scenario and points a program at its address:
         ...
         assert len(server.requests("sound")) == 1
 
-Every request that asks the model is counted and kept under the name of its scenario. Nothing but 127.0.0.1 is listened on. A scenario says
-what happens to one request; a wire (`model_wire.Wire`) says how that is spelled, chosen by the last segments of the path.
+Every request that asks the model is counted and kept under the name of its scenario. Nothing but 127.0.0.1 is
+listened on. A scenario says what happens to one request; a wire (`model_wire.Wire`) says how that is spelled,
+chosen by the last segments of the path.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Scenario(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The model answers in words. `reported` is the model the server says it used, the one asked for if None."""
+    """The model answers in words; the server says that `reported` was used, the model asked for if None."""
 
     player: Player
     reported: str | None = None
@@ -134,7 +135,7 @@ class ModelServer:
         self._others: list[str] = []
         self._guard = threading.Lock()
         self._closing = threading.Event()
-        self._http = _Http(("127.0.0.1", 0), _handler_of(self))
+        self._http = _Http(self)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05})
 
     def __enter__(self) -> Self:
@@ -170,7 +171,10 @@ class ModelServer:
             self._others.append(line)
 
     def take(self, path: str, headers: Mapping[str, str], body: bytes) -> tuple[Request, Reply | None] | None:
-        """Answer one POST; None when no scenario or wire has this path, a reply of None when the client is to wait."""
+        """Answer one POST.
+
+        None when no scenario or wire has this path; a reply of None when the client is to wait.
+        """
         name, wire = _route(path)
         with self._guard:
             scenario = self._scenarios.get(name)
@@ -187,77 +191,80 @@ class ModelServer:
         self._closing.wait()
 
 
+def _route(path: str) -> tuple[str, Wire | None]:
+    """The scenario and the wire in `/s/NAME/v1/…`."""
+    start, _, rest = path.split("?", 1)[0].removeprefix("/s/").partition("/")
+    return start, WIRES.get(f"/{rest}")
+
+
 class _Http(ThreadingHTTPServer):
+    """The sockets and threads below a `ModelServer`; leaving it waits for every one of them."""
+
     daemon_threads = False
     block_on_close = True
 
-
-def _route(path: str) -> tuple[str, Wire | None]:
-    parts = path.split("?", 1)[0].split("/")
-    name = parts[2] if len(parts) > 2 and parts[1] == "s" else ""
-    rest = "/" + "/".join(parts[3:])
-    return name, WIRES.get(rest)
+    def __init__(self, model_server: ModelServer) -> None:
+        self.model_server = model_server
+        super().__init__(("127.0.0.1", 0), _Handler)
 
 
-def _handler_of(server: ModelServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = 30
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 30
 
-        def do_GET(self) -> None:
-            server.note(f"GET {self.path}")
-            status = 426 if "upgrade" in self.headers.get("Connection", "").lower() else 404
-            self._plain(Reply(status, {"error": {"message": "not here"}}))
+    def do_GET(self) -> None:
+        upgrade = "upgrade" in self.headers.get("Connection", "").lower()
+        self._refuse(426 if upgrade else 404)
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-            taken = server.take(self.path, dict(self.headers.items()), body)
-            if taken is None:
-                server.note(f"POST {self.path}")
-                self._plain(Reply(404, {"error": {"message": "not here"}}))
-                return
-            request, reply = taken
-            if reply is None:
-                server.wait_for_close()
-                self.close_connection = True
-            elif reply.events and request.asked.streaming:
-                self._stream(reply)
-            else:
-                self._plain(reply)
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        taken = self._server.take(self.path, dict(self.headers.items()), body)
+        if taken is None:
+            self._refuse(404)
+            return
+        request, reply = taken
+        if reply is None:
+            self._server.wait_for_close()
+            self.close_connection = True
+        elif reply.events and request.asked.streaming:
+            self._stream(reply)
+        else:
+            self._plain(reply)
 
-        def _plain(self, reply: Reply) -> None:
-            body = json.dumps(reply.document).encode()
-            self.send_response(reply.status)
-            self._headers(reply, "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self._write(body)
+    @property
+    def _server(self) -> ModelServer:
+        assert isinstance(self.server, _Http)
+        return self.server.model_server
 
-        def _stream(self, reply: Reply) -> None:
-            self.send_response(reply.status)
-            self._headers(reply, "text/event-stream")
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            for name, document in reply.events[: reply.cut_after]:
-                data = f"event: {name}\ndata: {json.dumps(document)}\n\n".encode()
-                self._write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-            # A chunk that promises more than follows is what a broken connection looks like.
-            self._write(b"0\r\n\r\n" if reply.cut_after is None else b"400\r\nevent: resp")
+    def _refuse(self, status: int) -> None:
+        self._server.note(f"{self.command} {self.path}")
+        self._plain(Reply(status, {"error": {"message": "not here"}}))
 
-        def _headers(self, reply: Reply, kind: str) -> None:
-            self.send_header("Content-Type", kind)
-            self.send_header("Connection", "close")
-            for name, value in reply.headers.items():
-                self.send_header(name, value)
+    def _plain(self, reply: Reply) -> None:
+        body = json.dumps(reply.document).encode()
+        self._head(reply, {"Content-Type": "application/json", "Content-Length": str(len(body))})
+        self._write(body)
 
-        def _write(self, data: bytes) -> None:
-            # Clients are killed in the middle of an answer here: that is the test, not a fault of the server.
-            try:
-                self.wfile.write(data)
-            except OSError:
-                self.close_connection = True
+    def _stream(self, reply: Reply) -> None:
+        self._head(reply, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+        for name, document in reply.events[: reply.cut_after]:
+            data = f"event: {name}\ndata: {json.dumps(document)}\n\n".encode()
+            self._write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        # A chunk that promises more than follows is what a broken connection looks like.
+        self._write(b"0\r\n\r\n" if reply.cut_after is None else b"400\r\nevent: resp")
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name the base class calls it by
-            """Say nothing: pytest owns the output."""
+    def _head(self, reply: Reply, headers: Mapping[str, str]) -> None:
+        self.send_response(reply.status)
+        for name, value in {**headers, **reply.headers, "Connection": "close"}.items():
+            self.send_header(name, value)
+        self.end_headers()
 
-    return Handler
+    def _write(self, data: bytes) -> None:
+        # Clients are killed in the middle of an answer here: that is the test, not a fault of the server.
+        try:
+            self.wfile.write(data)
+        except OSError:
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+        """Say nothing: pytest owns the output."""

@@ -1,6 +1,7 @@
 """What every wire of the loopback model server fulfils: how a request is read and an answer is spelled.
 
-One module per wire (`responses_wire` so far); the server itself knows scenarios, counting and HTTP, and no wire.
+One module per wire (`responses_wire` so far); the server itself knows scenarios, counting and HTTP, and no
+wire.
 """
 
 from __future__ import annotations

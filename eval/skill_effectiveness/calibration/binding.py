@@ -31,7 +31,7 @@ def runner_hash(runner_contract: str, runtime_manifest_hash: str, provider_execu
 
 
 def differing_field(held: Binding, given: Binding) -> str | None:
-    """The first field in which two bindings differ, settings of a simulation by their own names; None when they are equal."""
+    """The first field in which two bindings differ, a simulation's settings by name; None when equal."""
     for name in Binding.model_fields:
         before, now = getattr(held, name), getattr(given, name)
         if before == now:

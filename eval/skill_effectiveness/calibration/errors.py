@@ -1,17 +1,22 @@
 """Closed codes of the calibration room and the errors that carry them.
 
-Three doors, three sets of words: `CalibrationCode` is what one artifact root answers (calibration.md, section 3), `RefusalCode` what the
-multi-repeat command answers (section 7), `PairFault` why a published pair does not load (section 6). A sentence is written for people;
-machine output prints the code alone. No error of this room carries a path, a prompt, a judgement, model output or a credential.
+Three doors, three sets of words: `CalibrationCode` is what one artifact root answers (calibration.md, section
+3), `RefusalCode` what the multi-repeat command answers (section 7), `PairFault` why a published pair does not
+load (section 6). A sentence is written for people; machine output prints the code alone. No error of this
+room carries a path, a prompt, a judgement, model output or a credential.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skill_effectiveness.calibration.models import Usage
 
 
 class CalibrationCode(StrEnum):
-    """What one artifact root answers when it takes no sample or holds none that counts (calibration.md, section 3)."""
+    """What one artifact root answers when it gives no sample that counts (calibration.md, section 3)."""
 
     INVALID_FIELD = "invalid_field"
     RUNTIME_DRIFT = "runtime_drift"
@@ -51,13 +56,17 @@ class CallFailed(CalibrationError):  # noqa: N818 - named after what happened, a
     """The one model call of a sample was made and gave nothing that may count; its id is spent.
 
     Attributes:
-        ending: the provider's word for how the call ended (`success` when the answer came and something changed under it).
-        detail: the kind of provider error, the named limit or what changed; None when the ending says all.
+        ending: the provider's word for how the call ended (`success` when the answer came and something
+            changed under it).
+        detail: the kind of provider error, the named limit, the fault of the answer or what changed; None
+            when the ending says all.
+        usage: what the call cost all the same.
     """
 
-    def __init__(self, ending: str, detail: str | None, sentence: str) -> None:
+    def __init__(self, ending: str, detail: str | None, sentence: str, usage: Usage) -> None:
         self.ending = ending
         self.detail = detail
+        self.usage = usage
         super().__init__(CalibrationCode.MODEL_CALL_UNRESOLVED, sentence)
 
 
@@ -72,6 +81,7 @@ class RefusalCode(StrEnum):
     FIXTURE_INVALID = "fixture_invalid"
     RUNTIME_MANIFEST_UNAVAILABLE = "runtime_manifest_unavailable"
     PROVIDER_IDENTITY_UNAVAILABLE = "provider_identity_unavailable"
+    CANCELLED = "cancelled"
     FOLDER_BUSY = "folder_busy"
     FOLDER_UNSAFE = "folder_unsafe"
     ALREADY_CLAIMED = "already_claimed"
@@ -91,7 +101,8 @@ class ExaminationRefused(Exception):  # noqa: N818 - a refusal is an answer, not
     Attributes:
         code: the closed word.
         sentence: one sentence for people that says what to do next.
-        field: the field of the binding that differs, the repeat's state or the file's name; None when the code says all.
+        field: the field of the binding that differs, the repeat's state or the file's name; None when the
+            code says all.
     """
 
     def __init__(self, code: RefusalCode, sentence: str, *, field: str | None = None) -> None:

@@ -1,16 +1,17 @@
 """The receipts of one artifact root, and the judgement of their sets (calibration.md, section 5).
 
-A sample leaves three receipts: a ledger entry, an intent and the sample itself; an observation stands beside them. `read_listing` takes
-their bytes, everything after it judges without touching a file. Receipts are judged at rest only, which means under `.sample.lock`.
+A sample leaves three receipts: a ledger entry, an intent and the sample itself; an observation stands beside
+them. `read_listing` takes their bytes, everything after it judges without touching a file. Receipts are
+judged at rest only, which means under `.sample.lock`.
 
-No receipt is ever repaired. A root whose sets do not fit together stays as evidence and takes no further call; the one exception is an
-id that holds nothing but its valid reservation, which the same id may take up again.
+No receipt is ever repaired. A root whose sets do not fit together stays as evidence and takes no further
+call; the one exception is an id that holds nothing but its valid reservation, which the same id may take up
+again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -33,6 +34,8 @@ from skill_effectiveness.evidence.names import temporary_of
 from skill_effectiveness.evidence.strict import Profile
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from skill_effectiveness.evidence.root import PrivateRoot
 
 SAMPLE_LIMIT: Final = 5
@@ -43,9 +46,10 @@ SAMPLES: Final = "samples"
 OBSERVATIONS: Final = "observations"
 FINALIZATION_INTENT: Final = ".finalization.intent.json"
 
-_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-_RECEIPT: Final = re.compile(rf"({_ID})\.json")
-_INTENT: Final = re.compile(rf"\.({_ID})\.intent\.json")
+SAMPLE_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+
+_RECEIPT: Final = re.compile(rf"({SAMPLE_ID})\.json")
+_INTENT: Final = re.compile(rf"\.({SAMPLE_ID})\.intent\.json")
 
 Found = bytes | EvidenceError
 """The bytes of a file, or why they could not be had."""
@@ -53,9 +57,9 @@ Found = bytes | EvidenceError
 RecordT = TypeVar("RecordT", bound=Record)
 
 
-def artifact_root_hash(path: str) -> str:
+def artifact_root_hash(root: PrivateRoot) -> str:
     """What binds a receipt to its root: `H({"artifact_root": resolved path})` (calibration.md, section 4)."""
-    return digest_object({"artifact_root": path})
+    return digest_object({"artifact_root": str(root.path)})
 
 
 def intent_name(sample_id: str) -> str:
@@ -82,7 +86,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class CompletedSample:
-    """One sample whose receipts agree; `observation` is None for a sample that was shown in bank orientation."""
+    """One sample whose receipts agree; without an observation it was shown in bank orientation and order."""
 
     ledger: LedgerEntry | LegacyLedgerEntry
     intent: SampleIntent
@@ -119,7 +123,8 @@ class RootState:
         """Return when the root allows one call for this id.
 
         Raises:
-            CalibrationError: `artifact_root_quarantined`, `sample_already_exists`, or `sample_set_mismatch` for a sixth sample.
+            CalibrationError: `artifact_root_quarantined`, `sample_already_exists`, or `sample_set_mismatch`
+                for a sixth sample.
         """
         if self.cause is not None:
             raise CalibrationError(
@@ -147,7 +152,7 @@ def read_listing(root: PrivateRoot) -> Listing:
     both, sample_strays = _read_folder(root, SAMPLES, {"intent": _INTENT, "receipt": _RECEIPT})
     observations, observation_strays = _read_folder(root, OBSERVATIONS, {"receipt": _RECEIPT})
     return Listing(
-        artifact_root_hash=artifact_root_hash(str(root.path)),
+        artifact_root_hash=artifact_root_hash(root),
         ledgers=ledgers["receipt"],
         intents=both["intent"],
         samples=both["receipt"],
@@ -156,10 +161,22 @@ def read_listing(root: PrivateRoot) -> Listing:
     )
 
 
+def sweep(root: PrivateRoot) -> None:
+    """Drop what interrupted writes of ours left; the caller holds the lock. Anything unknown stays."""
+    root.sweep()
+    for folder in (LEDGERS, SAMPLES, OBSERVATIONS):
+        try:
+            place = root.child(folder)
+        except EvidenceError:
+            continue  # absent, or unsafe and then named by the judgement of the receipts
+        with place:
+            place.sweep()
+
+
 def _read_folder(
     root: PrivateRoot, folder: str, kinds: Mapping[str, re.Pattern[str]]
 ) -> tuple[dict[str, dict[str, Found]], list[str]]:
-    """Files of one folder by kind and id, and the names that are neither a receipt nor a temporary of ours."""
+    """Files of one folder by kind and id, and the names that are neither a receipt nor a leftover of ours."""
     found: dict[str, dict[str, Found]] = {kind: {} for kind in kinds}
     strays: list[str] = []
     if not root.exists(folder):
@@ -207,7 +224,8 @@ def judge_sample(listing: Listing, sample_id: str) -> CompletedSample:
     """One sample whose receipts all agree, checked in the order of section 6.
 
     Raises:
-        CalibrationError: `sample_invalid`, `sample_finality_unknown`, `artifact_root_mismatch` or `sample_intent_mismatch`.
+        CalibrationError: `sample_invalid`, `sample_finality_unknown`, `artifact_root_mismatch` or
+            `sample_intent_mismatch`.
     """
     form = _written_form(listing, sample_id)
     sample = _parse(
@@ -280,7 +298,7 @@ def _check_sets(listing: Listing, expected: set[str]) -> None:
 
 
 def _written_form(listing: Listing, sample_id: str) -> Canonical | None:
-    """Receipts beside a ledger entry of the older contract had another writer; they are read strictly, whatever their layout."""
+    """Receipts beside a ledger entry of the older contract had another writer, so any layout will do."""
     found = listing.ledgers.get(sample_id)
     if not isinstance(found, bytes):
         return Canonical.LINE

@@ -1,8 +1,9 @@
 """The documents of an examination, field for field (calibration.md, sections 4, 6 and 7).
 
-Each record is frozen, refuses unknown fields and converts nothing. A field that only some variants have is declared with the default
-None and is then really absent from the bytes: `to_json` leaves every default out, and no other field has one. A null that means
-"unknown" (usage) is a value and stays. The one written form is canonical JSON plus LF (`to_line`).
+Each record is frozen, refuses unknown fields and converts nothing. A field that only some variants have is
+declared with the default None and is then really absent from the bytes: `to_json` leaves every default out,
+and no other field has one. A null that means "unknown" (usage) is a value and stays. The one written form is
+canonical JSON plus LF (`to_line`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
-from skill_effectiveness.calibration.bias import BiasSheet
-from skill_effectiveness.calibration.evaluation import CalibrationEvaluation
+from skill_effectiveness.calibration.bias import BiasSheet  # noqa: TC001 - pydantic reads it
+from skill_effectiveness.calibration.evaluation import CalibrationEvaluation  # noqa: TC001 - likewise
 from skill_effectiveness.evidence.canonical import dump_line
-from skill_effectiveness.protocol.cases import KnownAnswer
+from skill_effectiveness.protocol.cases import KnownAnswer  # noqa: TC001 - likewise
 from skill_effectiveness.protocol.document import DigestText, FrozenModel
-from skill_effectiveness.protocol.words import BankName, Verdict
+from skill_effectiveness.protocol.words import BankName, Verdict  # noqa: TC001 - likewise
 
 SampleContract = Literal["skill-effectiveness-reviewer-calibration-sample-v1"]
 LedgerV1Contract = Literal["skill-effectiveness-reviewer-calibration-sample-ledger-entry-v1"]
@@ -51,6 +52,7 @@ ModelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$"
 ProviderName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 OneLine = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^\x00-\x1f\x7f]+$")]
 EnvironmentKey = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+Word = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,63}$")]
 Token = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 TimeoutSeconds = Annotated[int, Field(ge=1, le=600)]
 RepeatCount = Annotated[int, Field(ge=2, le=5)]
@@ -64,13 +66,13 @@ class Record(FrozenModel):
     """Base of the documents of this room; a field has a default only if its variant may lack it."""
 
 
-def to_json(record: Record) -> dict[str, JsonValue]:
+def to_json(record: FrozenModel) -> dict[str, JsonValue]:
     """The record as plain JSON values, without the fields its variant does not have."""
     plain: dict[str, JsonValue] = record.model_dump(mode="json", exclude_defaults=True)
     return plain
 
 
-def to_line(record: Record) -> bytes:
+def to_line(record: FrozenModel) -> bytes:
     """The bytes a file of this record holds: canonical JSON plus LF."""
     return dump_line(to_json(record))
 
@@ -83,7 +85,10 @@ class Judgment(Record):
 
 
 class ShownAnswer(Record):
-    """One case as it was shown: `orientation` 1 means that `candidate_a` stood in the second seat; the verdict is as given."""
+    """One case as it was shown and answered.
+
+    `orientation` 1 means that `candidate_a` stood in the second seat; the verdict is as given.
+    """
 
     case_id: str
     orientation: Bit
@@ -100,7 +105,10 @@ class Usage(Record):
 
 
 class LegacyLedgerEntry(Record):
-    """A ledger entry without a state; it counts only beside a completed intent and its sample and never authorises a resume."""
+    """A ledger entry without a state, of an older contract.
+
+    It counts only beside a completed intent and its sample and never authorises a resume.
+    """
 
     schema_version: One
     artifact_contract: LedgerV1Contract
@@ -109,7 +117,10 @@ class LegacyLedgerEntry(Record):
 
 
 class LedgerEntry(Record):
-    """The first durable record of a sample: `reserved`, then `model_call_started`, which authorises no further call for ever."""
+    """The first durable record of a sample.
+
+    It is `reserved`, then `model_call_started`, which authorises no further call for ever.
+    """
 
     schema_version: One
     artifact_contract: LedgerV2Contract
@@ -176,14 +187,15 @@ class Observation(Record):
 
 
 class AttemptEnding(Record):
-    """How an attempt ended that gave no sample; words only, nothing of an answer."""
+    """How the call of an attempt ended that gave no sample: words and numbers, nothing of an answer."""
 
     schema_version: One
     artifact_contract: EndingContract
     attempt: SampleId
-    code: str
-    ending: str | None
-    detail: str | None
+    ending: Word
+    detail: Word | None
+    usage: Usage
+    synthetic: Synthetic = None
 
 
 class Claim(Record):
@@ -203,7 +215,7 @@ class Simulation(Record):
 
 
 class ProviderBinding(Record):
-    """What stands for the model where a stream does not name it: a configured alias and the configuration it was frozen with."""
+    """What stands for the model where no stream names it: an alias and its frozen configuration."""
 
     binding_type: str
     model_alias: ModelName
@@ -217,6 +229,7 @@ class Binding(Record):
 
     schema_version: One
     artifact_contract: BindingContract
+    claim_token: Token
     provider: ProviderName
     provider_cli_version: OneLine
     provider_executable_hash: DigestText
@@ -287,7 +300,7 @@ class ResultDocument(ResultFields):
     """The result of an examination with the judged bank."""
 
     artifact_contract: ResultContract
-    calibration_status: Literal["pass", "fail", "invalid"]
+    calibration_status: Literal["pass", "fail"]
     calibration_evaluation: CalibrationEvaluation
 
 

@@ -1,7 +1,7 @@
 """What an examination tells whoever waits; the library itself never prints.
 
-An observer is told words and numbers only: never a verdict, a prompt or a path. It must not raise; what it raises ends the command like
-any other defect, with the durable state left resumable.
+An observer is told words and numbers only: never a verdict, a prompt or a path. It must not raise; what it
+raises ends the command like any other defect, with the durable state left resumable.
 """
 
 from __future__ import annotations

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.calibration.models import Simulation
-
-from skill_effectiveness.providers import Provider, ShownTruth, SimulatedReviewer, SimulatedSettings
+from skill_effectiveness.providers import (
+    CodexProvider,
+    Provider,
+    ShownTruth,
+    SimulatedReviewer,
+    SimulatedSettings,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from skill_effectiveness.calibration.orientation import Presentation
     from skill_effectiveness.protocol.cases import Bank
+
+
+ADAPTERS: Final[Mapping[str, type[Provider]]] = {
+    adapter.name: adapter for adapter in (CodexProvider, SimulatedReviewer)
+}
+"""Who can be examined, by the name that stands in every record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +33,9 @@ class Reviewer:
 
     Attributes:
         adapter: knows the reviewer's name, labels, environment and executable.
-        seat: gives the adapter that answers one presentation, shown in the sample of the given id. For every real provider that is
-            the adapter itself, whatever is shown; only the simulated one is built anew, with the truth of what it is shown.
+        seat: gives the adapter that answers one presentation, shown in the sample of the given id. For every
+            real provider that is the adapter itself, whatever is shown; only the simulated one is built anew,
+            with the truth of what it is shown.
         simulation: the settings of a simulated reviewer, None for every other.
     """
 

@@ -1,23 +1,23 @@
 """The lifecycle of one sample in one artifact root: at most one model call, ever (calibration.md, section 5).
 
-Both doors run it, an external controller for one sample at a time and the repeat command once per attempt. `take_sample` holds
-`.sample.lock` over the whole lifecycle, so that receipts are judged at rest only:
+Both doors run it, an external controller for one sample at a time and the repeat command once per attempt.
+`take_sample` holds `.sample.lock` over the whole lifecycle, so that receipts are judged at rest only:
 
-1. publish the ledger entry `reserved`; 2. publish the intent `model_call_started`; 3. ledger to `model_call_started`, read back;
-4. one call; 5. validate the answer and turn it back; 6. check executable, version and manifest again; 7. publish the observation;
-8. publish the sample, read back; 9. intent to `completed`, read back.
+1. publish the ledger entry `reserved`; 2. publish the intent `model_call_started`; 3. ledger to
+`model_call_started`, read back; 4. one call; 5. validate the answer; 6. check executable, version and
+manifest again; 7. publish the observation; 8. turn the answer back, publish the sample, read back; 9. intent
+to `completed`, read back.
 
-A record stands before each effect and is never an authority to repeat it: whatever ends between 2 and 9 leaves a root that takes no
-further call. Nothing of an answer that does not count is stored.
+A record stands before each effect and is never an authority to repeat it: whatever ends between 2 and 9
+leaves a root that takes no further call. Nothing of an answer that does not count is stored.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from skill_effectiveness.calibration import ledger as receipts
 from skill_effectiveness.calibration.answers import AnswerError, read_answer
@@ -37,46 +37,50 @@ from skill_effectiveness.calibration.models import (
     to_json,
     to_line,
 )
+from skill_effectiveness.calibration.observer import Observer, Silent
 from skill_effectiveness.calibration.orientation import Presentation, draw, key_commitment
-from skill_effectiveness.calibration.prompt import answer_schema, render
+from skill_effectiveness.calibration.prompt import PromptTooLarge, answer_schema, render
 from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, KeyCode, LockCode, LockError
 from skill_effectiveness.evidence.keys import mac_key
 from skill_effectiveness.evidence.lock import Lock
 from skill_effectiveness.execution import Executable, ExecutableError
-from skill_effectiveness.protocol.cases import BankName, Verdict
 from skill_effectiveness.protocol.errors import ProtocolError
+from skill_effectiveness.protocol.words import BankName, Verdict
 from skill_effectiveness.providers import CallOutcome, Ending, JudgeCall, Provider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from skill_effectiveness.calibration.observer import Observer
     from skill_effectiveness.calibration.reviewer import Reviewer
     from skill_effectiveness.evidence.root import PrivateRoot
-    from skill_effectiveness.evidence.surroundings import Surroundings
 
 SAMPLE_LOCK: Final = ".sample.lock"
 ORIENTATION_KEY: Final = ".orientation.key"
 LOCK_WAIT_SECONDS: Final = 3600.0
 """A running sample may hold the lock for as long as its call takes (calibration.md, section 4)."""
 
-_SAMPLE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_SAMPLE_ID: Final = re.compile(receipts.SAMPLE_ID)
 _UNSAFE_KEY: Final = frozenset(
     {
         FileCode.FILE_SYMLINK,
         FileCode.FILE_MODE,
         FileCode.FILE_OWNER,
         FileCode.FILE_LINKS,
+        FileCode.FILE_SIZE,
         FileCode.NOT_REGULAR,
-        *KeyCode,
+        KeyCode.KEY_SIZE,
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRequest:
-    """What one sample is asked for; whoever asks names the runtime it expects."""
+    """What one sample is asked for; whoever asks names the runtime it expects.
+
+    Model, family and timeout have been judged by the door (calibration.md, section 3); here only their form
+    is demanded.
+    """
 
     sample_id: str
     model: str
@@ -86,33 +90,39 @@ class SampleRequest:
     bank: BankName = BankName.JUDGED
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Everything around a sample that is not asked for but given.
+    """What a sample is taken with.
 
     Attributes:
-        manifest: computes the current runtime manifest hash anew at every call.
+        reviewer: who is asked.
+        manifest: computes the current runtime manifest hash anew at every call; raises `CalibrationError`
+            when it cannot.
+        observer: is told of the call.
         cancelled: asked during the call; True ends it.
         lock_wait: seconds to wait for another process that uses the root.
     """
 
     reviewer: Reviewer
     manifest: Callable[[], str]
-    observer: Observer
-    around: Surroundings
-    cancelled: Callable[[], bool]
+    observer: Observer = Silent()  # noqa: RUF009 - it has no state
+    cancelled: Callable[[], bool] = _never
     lock_wait: float = LOCK_WAIT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class _Admitted:
-    """A request that passed every check: nothing is reserved yet, and nothing but the reservation stands before the call."""
+    """A request that passed every check: nothing but the reservation stands before its call."""
 
-    request: SampleRequest
     presentation: Presentation
     key_hash: str
     provider: Provider
     executable: Executable
+    call: JudgeCall
     bindings: SampleBindings
 
 
@@ -120,43 +130,50 @@ def take_sample(root: PrivateRoot, request: SampleRequest, given: Sampling) -> S
     """Take one sample: check everything, make one call, store the answer.
 
     Args:
-        root: the artifact root; opened, private, not locked.
+        root: the artifact root, open and private; its lock is taken here.
         request: what is asked for.
-        given: reviewer and surroundings.
+        given: reviewer, observer and limits.
 
     Returns:
         The sample as it was stored, in bank orientation and order.
 
     Raises:
         CallFailed: the call was made and gave nothing that counts; the root takes no further call.
-        CalibrationError: any other code of section 3; no call was made, except for `sample_publication_failed`.
-        EvidenceError: a write before the call failed (full disk); the same request may be repeated after a repair.
+        CalibrationError: any other code of section 3; no call was made, except for
+            `sample_publication_failed`.
+        EvidenceError: a write before the call failed (a full disk); after a repair the same request may be
+            repeated.
+        ValidationError: (pydantic) model, family or timeout are not of their form; nothing was reserved.
     """
-    _check_manifest(request, given)
-    with _locked(root, given):
+    if given.manifest() != request.runtime_manifest_hash:
+        raise CalibrationError(
+            CalibrationCode.RUNTIME_DRIFT,
+            "The code or a frozen input is not what the request names; probe again and ask anew.",
+        )
+    with _locked(root, given.lock_wait):
         admitted = _admit(root, request, given)
         _reserve(root, admitted.bindings)
-        verdicts, usage = _ask(admitted, given)
-        _check_unchanged(admitted, given)
-        return _store(root, admitted, verdicts, usage, given)
+        verdicts, usage = _ask(root, admitted, given)
+        _check_unchanged(root, admitted, usage, given)
+        return _store(root, admitted, verdicts, usage)
 
 
-def inspect(root: PrivateRoot, given: Sampling) -> receipts.RootState:
-    """The judgement of a root's receipts at rest.
+def inspect(root: PrivateRoot, lock_wait: float = LOCK_WAIT_SECONDS) -> receipts.RootState:
+    """The judgement of a root's receipts, at rest.
 
     Raises:
-        CalibrationError: `sample_lock_unavailable`, `artifact_root_quarantined` for an unsafe lock.
+        CalibrationError: `sample_lock_unavailable`; `artifact_root_quarantined` for an unsafe lock.
     """
-    with _locked(root, given):
+    with _locked(root, lock_wait):
         return receipts.judge_receipts(receipts.read_listing(root))
 
 
 @contextmanager
-def _locked(root: PrivateRoot, given: Sampling) -> Iterator[None]:
+def _locked(root: PrivateRoot, wait: float) -> Iterator[None]:
     """Hold the sample lock and drop our own temporaries; a refused lock becomes its calibration code."""
     with ExitStack() as held:
         try:
-            held.enter_context(Lock(root, SAMPLE_LOCK).hold(given.lock_wait, "sample"))
+            held.enter_context(Lock(root, SAMPLE_LOCK).hold(wait, "calibration sample"))
         except LockError as error:
             unsafe = error.code is LockCode.LOCK_UNSAFE
             code = (
@@ -165,61 +182,72 @@ def _locked(root: PrivateRoot, given: Sampling) -> Iterator[None]:
                 else CalibrationCode.SAMPLE_LOCK_UNAVAILABLE
             )
             raise CalibrationError(code, str(error)) from error
-        _sweep(root)
+        receipts.sweep(root)
         yield
 
 
-def _check_manifest(request: SampleRequest, given: Sampling) -> None:
-    if given.manifest() != request.runtime_manifest_hash:
-        raise CalibrationError(
-            CalibrationCode.RUNTIME_DRIFT,
-            "the code or a frozen input is not what the request names; probe again and ask anew.",
-        )
-
-
 def _admit(root: PrivateRoot, request: SampleRequest, given: Sampling) -> _Admitted:
-    """Every check of section 3 that needs the lock, in its order; the orientation key is made here, before any reservation."""
+    """Every check of section 3 that needs the lock, in its order; makes the orientation key."""
     if not _SAMPLE_ID.fullmatch(request.sample_id):
         raise CalibrationError(
             CalibrationCode.INVALID_FIELD,
-            "a sample id is 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit.",
+            "A sample id has 1 to 64 letters, digits, dots, dashes or underscores, a letter or digit first.",
         )
     if root.exists(receipts.FINALIZATION_INTENT):
         raise CalibrationError(
             CalibrationCode.FINALIZE_ALREADY_STARTED,
-            "this root was closed by a finalization; take further samples in a new one.",
+            "This root was closed by a finalization; take further samples in a new one.",
         )
     receipts.judge_receipts(receipts.read_listing(root)).admit(request.sample_id)
-    inputs = _inputs(request, given)
-    key = _orientation_key(root, given)
+    inputs = _inputs(root, request)
+    key = _orientation_key(root)
     presentation = draw(inputs.bank, request.sample_id, key)
-    provider = given.reviewer.seat(presentation)
-    executable = _identity(provider, given)
-    bindings = _bindings(root, request, provider, executable, inputs)
-    return _Admitted(request, presentation, key_commitment(key), provider, executable, bindings)
+    provider = given.reviewer.seat(presentation, request.sample_id)
+    executable = _identity(root, provider)
+    return _Admitted(
+        presentation=presentation,
+        key_hash=key_commitment(key),
+        provider=provider,
+        executable=executable,
+        call=_call(request, presentation),
+        bindings=_bindings(root, request, provider, executable, inputs),
+    )
 
 
-def _inputs(request: SampleRequest, given: Sampling) -> FrozenInputs:
+def _inputs(root: PrivateRoot, request: SampleRequest) -> FrozenInputs:
     try:
-        return load_inputs(given.around.fs, request.bank)
+        return load_inputs(root.around.fs, request.bank)
     except ProtocolError as error:
         raise CalibrationError(CalibrationCode.FIXTURE_INVALID, str(error)) from error
 
 
-def _orientation_key(root: PrivateRoot, given: Sampling) -> bytes:
+def _orientation_key(root: PrivateRoot) -> bytes:
     try:
-        return mac_key(root, ORIENTATION_KEY, around=given.around)
+        return mac_key(root, ORIENTATION_KEY)
     except EvidenceError as error:
         if error.code in _UNSAFE_KEY:
             raise CalibrationError(CalibrationCode.ARTIFACT_ROOT_QUARANTINED, str(error)) from error
         raise
 
 
-def _identity(provider: Provider, given: Sampling) -> Executable:
+def _identity(root: PrivateRoot, provider: Provider) -> Executable:
     try:
-        return provider.identify(given.around)
-    except ExecutableError as error:
+        return provider.identify(root.around)
+    except (ExecutableError, EvidenceError) as error:
         raise CalibrationError(CalibrationCode.PROVIDER_IDENTITY_UNAVAILABLE, str(error)) from error
+
+
+def _call(request: SampleRequest, presentation: Presentation) -> JudgeCall:
+    try:
+        prompt = render(presentation)
+    except PromptTooLarge as error:
+        raise CalibrationError(CalibrationCode.FIXTURE_INVALID, str(error)) from error
+    return JudgeCall(
+        prompt=prompt,
+        answer_schema=answer_schema(presentation),
+        model=request.model,
+        timeout_seconds=request.timeout_seconds,
+    )
 
 
 def _bindings(
@@ -230,10 +258,10 @@ def _bindings(
     inputs: FrozenInputs,
 ) -> SampleBindings:
     contract = sample_runner_contract(provider.name)
-    fields = {
+    fields: dict[str, Any] = {
         "schema_version": 1,
         "sample_id": request.sample_id,
-        "artifact_root_hash": receipts.artifact_root_hash(str(root.path)),
+        "artifact_root_hash": receipts.artifact_root_hash(root),
         "provider": provider.name,
         "provider_cli_version": executable.version,
         "provider_executable_hash": executable.sha256,
@@ -270,143 +298,124 @@ def _reserve(root: PrivateRoot, bindings: SampleBindings) -> None:
     ):
         ledgers.publish(name, to_line(reserved))
         samples.publish(receipts.intent_name(bindings.sample_id), to_line(intent))
-        _replace_verified(ledgers, name, started)
+        ledgers.replace(name, to_line(started))
+        _verify(ledgers, name, started)
 
 
-def _ask(admitted: _Admitted, given: Sampling) -> tuple[tuple[Verdict, ...], Usage]:
+def _ask(root: PrivateRoot, admitted: _Admitted, given: Sampling) -> tuple[tuple[Verdict, ...], Usage]:
     """Steps 4 and 5: the one call, and its answer in shown order."""
-    request, presentation = admitted.request, admitted.presentation
-    call = JudgeCall(
-        prompt=render(presentation),
-        answer_schema=answer_schema(presentation),
-        model=request.model,
-        timeout_seconds=request.timeout_seconds,
-    )
-    given.observer.call_started(request.timeout_seconds)
-    outcome = admitted.provider.judge(call, around=given.around, cancelled=given.cancelled)
-    try:
-        verdicts = _read(outcome, presentation)
-    except CallFailed as failed:
-        given.observer.call_ended(failed.ending)
-        raise
-    given.observer.call_ended(outcome.ending)
-    return verdicts, _usage(outcome)
-
-
-def _read(outcome: CallOutcome, presentation: Presentation) -> tuple[Verdict, ...]:
-    if outcome.ending is not Ending.SUCCESS or outcome.answer is None:
-        kind = outcome.error_kind or outcome.limit
-        told = f"{outcome.ending} ({kind})" if kind else str(outcome.ending)
-        raise CallFailed(str(outcome.ending), str(kind) if kind else None, f"the call ended with {told}.")
-    try:
-        return read_answer(outcome.answer, presentation)
-    except AnswerError as error:
-        raise CallFailed(
-            Ending.ANSWER_INVALID.value, str(error.code), f"an answer came and does not count ({error.code})."
-        ) from error
-
-
-def _usage(outcome: CallOutcome) -> Usage:
-    return Usage(
+    given.observer.call_started(int(admitted.call.timeout_seconds))
+    outcome = admitted.provider.judge(admitted.call, around=root.around, cancelled=given.cancelled)
+    usage = Usage(
         input_tokens=outcome.usage.input_tokens,
         output_tokens=outcome.usage.output_tokens,
         cost_units=outcome.usage.cost_units,
         latency_ms=outcome.latency_ms,
     )
-
-
-def _check_unchanged(admitted: _Admitted, given: Sampling) -> None:
-    """Step 6: an answer counts only if what was bound before the call is still there after it."""
-    changed = None
     try:
-        now = admitted.provider.identify(given.around)
-    except ExecutableError:
-        changed = "executable"
-    else:
-        if now.sha256 != admitted.executable.sha256:
-            changed = "executable"
-        elif now.version != admitted.executable.version:
-            changed = "version"
-        elif given.manifest() != admitted.request.runtime_manifest_hash:
-            changed = "runtime_manifest"
+        verdicts = _read(outcome, admitted.presentation, usage)
+    except CallFailed as failed:
+        given.observer.call_ended(failed.ending)
+        raise
+    given.observer.call_ended(outcome.ending.value)
+    return verdicts, usage
+
+
+def _read(outcome: CallOutcome, presentation: Presentation, usage: Usage) -> tuple[Verdict, ...]:
+    if outcome.answer is None:
+        detail = outcome.error_kind or outcome.limit
+        told = f"{outcome.ending.value} ({detail.value})" if detail else outcome.ending.value
+        raise CallFailed(outcome.ending.value, detail and detail.value, f"The call ended with {told}.", usage)
+    try:
+        return read_answer(outcome.answer, presentation)
+    except AnswerError as error:
+        told = f"An answer came and does not count: {error.code.value}."
+        raise CallFailed(Ending.ANSWER_INVALID.value, error.code.value, told, usage) from error
+
+
+def _check_unchanged(root: PrivateRoot, admitted: _Admitted, usage: Usage, given: Sampling) -> None:
+    """Step 6: an answer counts only if what was bound before the call is still there after it."""
+    changed = _changed(root, admitted, given)
     if changed:
-        raise CallFailed(
-            Ending.SUCCESS.value,
-            changed,
-            f"the {changed} changed during the call, so its answer does not count.",
-        )
+        told = f"The answer does not count, because this changed during the call: {changed}."
+        raise CallFailed(Ending.SUCCESS.value, changed, told, usage)
 
 
-def _store(
-    root: PrivateRoot, admitted: _Admitted, verdicts: tuple[Verdict, ...], usage: Usage, given: Sampling
-) -> Sample:
+def _changed(root: PrivateRoot, admitted: _Admitted, given: Sampling) -> str | None:
+    try:
+        now = admitted.provider.identify(root.around)
+    except (ExecutableError, EvidenceError):
+        return "provider_executable"
+    if now.sha256 != admitted.executable.sha256:
+        return "provider_executable"
+    if now.version != admitted.executable.version:
+        return "provider_cli_version"
+    try:
+        manifest = given.manifest()
+    except CalibrationError:
+        return "runtime_manifest"
+    return None if manifest == admitted.bindings.runtime_manifest_hash else "runtime_manifest"
+
+
+def _store(root: PrivateRoot, admitted: _Admitted, verdicts: tuple[Verdict, ...], usage: Usage) -> Sample:
     """Steps 7 to 9."""
     bindings = admitted.bindings
     observation = _observation(admitted, verdicts, usage)
-    sample = _sample(admitted, verdicts, given)
+    sample = _sample(root, admitted, verdicts)
     completed = SampleIntent(
         **_fields(bindings), state="completed", sample_hash=digest_object(to_json(sample))
     )
     name = receipts.sample_name(bindings.sample_id)
+    intent_name = receipts.intent_name(bindings.sample_id)
     try:
         with root.child(receipts.SAMPLES) as samples, root.child(receipts.OBSERVATIONS) as observations:
             observations.publish(name, to_line(observation))
             samples.publish(name, to_line(sample))
             _verify(samples, name, sample)
-            _replace_verified(samples, receipts.intent_name(bindings.sample_id), completed)
+            samples.replace(intent_name, to_line(completed))
+            _verify(samples, intent_name, completed)
     except EvidenceError as error:
         raise CalibrationError(
             CalibrationCode.SAMPLE_PUBLICATION_FAILED,
-            f"the answer was good, storing it failed: {error} Start again in a new root.",
+            f"The answer was good and could not be stored, so it is lost: {error} Start again in a new root.",
         ) from error
     return sample
 
 
 def _observation(admitted: _Admitted, verdicts: tuple[Verdict, ...], usage: Usage) -> Observation:
-    bindings = admitted.bindings
     shown = tuple(
         ShownAnswer(case_id=case.case_id, orientation=int(case.swapped), verdict=verdict)
         for case, verdict in zip(admitted.presentation.shown, verdicts, strict=True)
     )
-    fields = {} if bindings.synthetic is None else {"synthetic": True}
-    return Observation(
-        schema_version=1,
-        artifact_contract="skill-effectiveness-reviewer-calibration-observation-v1",
-        sample_id=bindings.sample_id,
-        case_fixture_hash=bindings.case_fixture_hash,
-        orientation_key_hash=admitted.key_hash,
-        shown=shown,
-        usage=usage,
-        **fields,
-    )
+    fields: dict[str, Any] = {
+        "schema_version": 1,
+        "artifact_contract": "skill-effectiveness-reviewer-calibration-observation-v1",
+        "sample_id": admitted.bindings.sample_id,
+        "case_fixture_hash": admitted.bindings.case_fixture_hash,
+        "orientation_key_hash": admitted.key_hash,
+        "shown": shown,
+        "usage": usage,
+    }
+    if admitted.bindings.synthetic:
+        fields["synthetic"] = True
+    return Observation(**fields)
 
 
-def _sample(admitted: _Admitted, verdicts: tuple[Verdict, ...], given: Sampling) -> Sample:
-    provider = admitted.provider
-    turned = admitted.presentation.turn_back(verdicts)
+def _sample(root: PrivateRoot, admitted: _Admitted, verdicts: tuple[Verdict, ...]) -> Sample:
+    provider, presentation = admitted.provider, admitted.presentation
+    turned = presentation.turn_back(verdicts)
     return Sample(
         **_fields(admitted.bindings),
         artifact_contract="skill-effectiveness-reviewer-calibration-sample-v1",
-        provider_environment_keys=tuple(sorted(provider.environment_keys(given.around.environ))),
+        provider_environment_keys=provider.environment_keys(root.around.environ),
         runner_contract=sample_runner_contract(provider.name),
         requested_session_mode=provider.session_label,
         tool_access=provider.tool_label,
-        judgments=turned,
+        judgments=tuple(
+            Judgment(case_id=case_id, verdict=verdict)
+            for case_id, verdict in zip(presentation.case_ids, turned, strict=True)
+        ),
     )
-
-
-def _sweep(root: PrivateRoot) -> None:
-    """Drop what interrupted writes of ours left; anything unknown stays."""
-    root.sweep()
-    for folder in (receipts.LEDGERS, receipts.SAMPLES, receipts.OBSERVATIONS):
-        if root.exists(folder):
-            with root.child(folder) as place:
-                place.sweep()
-
-
-def _replace_verified(place: PrivateRoot, name: str, record: Record) -> None:
-    place.replace(name, to_line(record))
-    _verify(place, name, record)
 
 
 def _verify(place: PrivateRoot, name: str, record: Record) -> None:
@@ -414,10 +423,10 @@ def _verify(place: PrivateRoot, name: str, record: Record) -> None:
     if place.read(name) != to_line(record):
         raise CalibrationError(
             CalibrationCode.ARTIFACT_ROOT_QUARANTINED,
-            f"{name} was changed by somebody else while this sample was taken; use a new root.",
+            f"{name} was changed by somebody else while this sample was taken; start again in a new root.",
         )
 
 
-def _fields(bindings: SampleBindings) -> dict[str, object]:
+def _fields(bindings: SampleBindings) -> dict[str, Any]:
     """The bindings as constructor arguments, without what their variant does not have."""
     return bindings.model_dump(exclude_defaults=True)

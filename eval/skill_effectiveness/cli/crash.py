@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING
 
 from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.evidence.faults import EvidenceError
-from skill_effectiveness.evidence.root import PrivateRoot, RootKind
+from skill_effectiveness.evidence.root import PrivateRoot, RootKind, state_path
 from skill_effectiveness.protocol.resources import source_checkout
 
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.surroundings import Surroundings
-
-
-def state_folder(around: Surroundings) -> Path:
-    """`$XDG_STATE_HOME/skill-effectiveness`, else below the home folder. (evidence.md, section 4)"""
-    home = around.environ.get("HOME", "/nonexistent")
-    base = around.environ.get("XDG_STATE_HOME") or f"{home}/.local/state"
-    return Path(base) / "skill-effectiveness"
 
 
 def record(unforeseen: BaseException, around: Surroundings) -> str:
@@ -48,7 +41,7 @@ def record(unforeseen: BaseException, around: Surroundings) -> str:
     try:
         with (
             PrivateRoot.create(
-                state_folder(around), RootKind.STATE, around=around, checkout=source_checkout()
+                state_path(around), RootKind.STATE, around=around, checkout=source_checkout()
             ) as state,
             state.child("crash", create=True) as folder,
         ):

@@ -137,12 +137,16 @@ def _segments(detail: ErrorDetails, value: object) -> list[str | int]:
     segments: list[str | int] = []
     node: Any = value
     for step in detail["loc"]:
-        if (isinstance(node, dict) and step in node) or (isinstance(node, list) and isinstance(step, int)):
+        if _leads_on(node, step):
             node = node[step]
             segments.append(step)
     if detail["type"] == "missing":
         segments.append(detail["loc"][-1])
     return segments
+
+
+def _leads_on(node: object, step: str | int) -> bool:
+    return step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int)
 
 
 _SENTENCES: Final = {

@@ -1,6 +1,7 @@
 """DSSE envelopes signed with Ed25519: how a payload is wrapped, and who signed it.
 
-Source: evidence.md, section 9, steps 1 to 4; the DSSE protocol, version 1. Nothing here looks into the payload.
+Source: evidence.md, section 9, steps 1 to 4; the DSSE protocol, version 1. Nothing here looks into the
+payload.
 
 An envelope of ours has exactly one byte form: the canonical JSON of its three members and one LF, standard
 base64 without variants, and as `keyid` the id of the signing key. So no byte of it can be changed unnoticed,
@@ -19,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.evidence.documents import Canonical, parse
+from skill_effectiveness.evidence.faults import Fault, SealCode, SealError
 from skill_effectiveness.evidence.keys import public_key_id
 from skill_effectiveness.evidence.strict import Profile
 
@@ -29,10 +31,6 @@ if TYPE_CHECKING:
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 _MOST_SIGNATURES: Final = 64
-
-
-class EnvelopeFault(Exception):  # noqa: N818 - the name says what it is
-    """An envelope fails one step; the text is a sentence for people."""
 
 
 class WrittenSignature(BaseModel):
@@ -102,15 +100,15 @@ def undo_base64(text: str) -> bytes:
     """The bytes behind standard base64 with padding, of which every value has one spelling only.
 
     Raises:
-        EnvelopeFault: any other spelling.
+        SealError: `payload_base64`: any other spelling.
     """
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         data = b""
     if base64.b64encode(data).decode() != text:
-        message = "the payload or a signature is not base64 in its standard spelling."
-        raise EnvelopeFault(message)
+        sentence = "the payload or a signature is not base64 in its standard spelling."
+        raise SealError(Fault(SealCode.PAYLOAD_BASE64, "", sentence))
     return data
 
 
@@ -123,11 +121,11 @@ def signers(
         payload: the exact bytes.
         signatures: of the envelope.
         keys: those the caller trusts.
-        own: a signature is by the key that its `keyid` names, and a signature that names a trusted key must be
+        own: a signature counts for the key that its `keyid` names, and one that names a trusted key must be
             by that key; otherwise every key is tried on every signature.
 
     Raises:
-        EnvelopeFault: `own`, and a signature is not by the trusted key that it names.
+        SealError: `signature`: `own`, and a signature is not by the trusted key that it names.
     """
     signed = pae(payload)
     trusted = {public_key_id(key): key for key in keys}
@@ -136,8 +134,8 @@ def signers(
         candidates = {signature.keyid} & trusted.keys() if own else trusted.keys()
         fitting = {key_id for key_id in candidates if _fits(trusted[key_id], signature.value, signed)}
         if own and fitting != candidates:
-            message = "a signature is not by the key that it names."
-            raise EnvelopeFault(message)
+            sentence = "a signature is not by the key that it names, or not of this payload."
+            raise SealError(Fault(SealCode.SIGNATURE, "", sentence))
         accepted |= fitting
     return accepted
 

@@ -53,7 +53,7 @@ class _Wrapper:
         """The path of a name, as it was reached."""
         if parent is None:
             return name
-        return os.path.normpath(f"{self._paths.get(parent, '?')}/{name}")
+        return os.path.normpath(f"{self._path_of(parent).rstrip('/')}/{name}")
 
     def _opened(self, operation: str, parent: int | None, name: str, call: Callable[[], int]) -> int:
         """Do an opening operation and remember the path of the new descriptor."""
@@ -280,7 +280,7 @@ class Injection:
     """Something that happens at chosen calls of an operation.
 
     Attributes:
-        operation: name of the method; `*` for every mutating operation.
+        operation: name of the method; `*` for every mutating one, `any` for every one but `close`.
         errno: raised as `OSError` instead of doing the operation.
         nth: at which call counted from 1 among those that match; 0 for every one.
         about: which paths count.
@@ -300,9 +300,10 @@ class Injection:
 
     def due(self, operation: str, path: str) -> bool:
         """Whether this call is one of the chosen ones; counts it."""
-        if operation != self.operation and not (self.operation == "*" and operation in MUTATIONS):
-            return False
-        if not self.about(path):
+        named = self.operation == operation
+        mutating = self.operation == "*" and operation in MUTATIONS
+        anything = self.operation == "any" and operation != "close"
+        if not (named or mutating or anything) or not self.about(path):
             return False
         self._calls += 1
         if self.nth not in (0, self._calls):

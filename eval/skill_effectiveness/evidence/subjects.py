@@ -1,7 +1,7 @@
 """Where the files that a seal names are found.
 
-Source: evidence.md, section 9, steps 8 and 9. `FolderSubjects` looks into a folder; `HeldSubjects` serves bytes
-that were read before, for a caller that goes on to use exactly the bytes that were verified.
+Source: evidence.md, section 9, steps 8 and 9. `FolderSubjects` looks into a folder; `HeldSubjects` serves
+bytes that were read before, for a caller that goes on to use exactly the bytes that were verified.
 """
 
 from __future__ import annotations

@@ -59,14 +59,17 @@ def _link_new(folder: Folder, name: str, data: bytes) -> bool:
         return False
     check_collision(name, folder.fs.listdir(folder.fd), folder.prefix)
     temporary = write_temporary(folder, name, data)
+    linked = False
     try:
         # link, unlike rename, never replaces.
-        folder.fs.link(folder.fd, temporary, folder.fd, name)
-    except FileExistsError:
-        return False
-    finally:
+        with suppress(FileExistsError):
+            folder.fs.link(folder.fd, temporary, folder.fd, name)
+            linked = True
         folder.fs.unlink(folder.fd, temporary)
-    return True
+    except BaseException:
+        _drop(folder, temporary)
+        raise
+    return linked
 
 
 def _demand_same(folder: Folder, name: str, data: bytes) -> None:

@@ -2,8 +2,9 @@
 
 Source: calibration.md section 3 (`runtime_manifest`); bridge.md section 3.
 
-`calibration_manifest()` is the normal way. Two checkouts, and a checkout and a wheel built from it, give equal
-entries: code is named `skill_effectiveness/…`, frozen data `fixtures/…` and `schemas/…`, wherever they lie.
+`calibration_manifest()` is the normal way. Two checkouts, and a checkout and a wheel built from it, give
+equal entries: code is named `skill_effectiveness/…`, frozen data `fixtures/…` and `schemas/…`, wherever they
+lie.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.launch.trusted import ManifestError, hash_file, list_files
+from skill_effectiveness.launch.trusted import ManifestError, hash_file, hash_lone_file, list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,8 +51,9 @@ def build_manifest(
     Args:
         package_folder: where `skill_effectiveness/…` lies.
         frozen_folder: where everything else lies.
-        entries: relative names with forward slashes. A `*` in the last segment stands for any part of a name in
-            that folder; `**/*.py` at the end for every such file at any depth. A name without `*` must exist.
+        entries: relative names with forward slashes. A `*` in the last segment stands for any part of a name
+            in that folder; `**/*.py` at the end for every such file at any depth. A name without `*` must
+            exist, and so must the folder of one with it.
         dependencies: names of installed distributions.
         protocol_revision: of the protocol that the manifest is for.
         interpreter: the running interpreter's executable; its links are followed.
@@ -62,8 +64,8 @@ def build_manifest(
         dependencies sorted, the hash over the canonical form of the rest.
 
     Raises:
-        ManifestError: an entry is no trusted regular file, has a name that is not printable ASCII or is named
-            twice; a distribution is missing or has no RECORD.
+        ManifestError: an entry is no trusted regular file, or has a name that is not printable
+            ASCII; a distribution is missing or has no RECORD.
     """
     tops = {True: package_folder, False: frozen_folder}
     paths: set[str] = set()
@@ -121,7 +123,7 @@ def _interpreter(executable: Path) -> dict[str, str]:
     return {
         "implementation": sys.implementation.name,
         "version": platform.python_version(),
-        "executable_hash": hash_file(resolved.parent, resolved.name).sha256,
+        "executable_hash": hash_lone_file(resolved).sha256,
     }
 
 
@@ -148,7 +150,7 @@ def _dependency(name: str) -> dict[str, str]:
     version = distribution.version
     if not version.isascii():
         raise ManifestError(f"The distribution {name} has a version that is not ASCII; install another one.")
-    return {"name": name, "version": version, "record_sha256": hash_file(place.parent, place.name).sha256}
+    return {"name": name, "version": version, "record_sha256": hash_lone_file(place).sha256}
 
 
 def _canonical_hash(value: object) -> str:

@@ -33,34 +33,49 @@ class Hashed(NamedTuple):
 
 
 def hash_file(top: Path, relative: str) -> Hashed:
-    """Hash a trusted regular file.
+    """Hash a trusted regular file in trusted folders.
 
     Args:
-        top: a folder; links on the way to it are followed once, and it is trusted as every folder below it.
+        top: a folder; links on the way to it are followed, and it has to be trusted like every folder below.
         relative: forward-slashed name below it.
 
     Raises:
         ManifestError: a segment is missing, a link, of another kind, another user's, or writable by others.
+        ValueError: `relative` is no name below a folder.
     """
     *folders, name = relative.split("/")
-    with (
-        open_folders(top, folders, relative) as folder,
-        opened(name, folder, os.O_NONBLOCK, relative) as file,
-    ):
+    if {"", ".", ".."} & {*folders, name}:
+        raise ValueError(f"not a name below a folder: {relative!r}")
+    with open_folders(top, folders, relative) as folder:
+        return hash_in(folder, name, relative)
+
+
+def hash_lone_file(path: Path) -> Hashed:
+    """Hash a trusted regular file wherever it lies: its own owner and mode count, not those of its folder.
+
+    Raises:
+        ManifestError: it is missing, a link, of another kind, another user's, or writable by others.
+    """
+    with opened(str(path.parent), None, os.O_DIRECTORY, path.name, follow=True) as folder:
+        return hash_in(folder, path.name, path.name)
+
+
+def hash_in(folder: int, name: str, shown: str) -> Hashed:
+    """Hash one name in an open folder; ManifestError as above."""
+    # A FIFO must not keep us waiting for a writer.
+    with opened(name, folder, os.O_NONBLOCK, shown) as file:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
-            raise ManifestError(
-                f"{relative} is not a regular file; restore it, or install the package again."
-            )
-        demand_trust(status, relative)
-        return read_through(file, relative)
+            raise ManifestError(f"{shown} is not a regular file; restore it, or install the package again.")
+        demand_trust(status, shown)
+        return read_through(file, shown)
 
 
 def list_files(top: Path, relative: str, suffix: str) -> list[str]:
     """The names below a folder, at any depth, that end in a suffix; sorted, relative to `top`, unread.
 
-    Bytecode caches are left out. A link is listed when its name fits, and refused when it is read; a link that
-    could lead into another folder is refused here.
+    Bytecode caches are left out. A link is listed when its name fits, and refused when it is read; any other
+    link is refused here, because it could lead into another folder.
 
     Raises:
         ManifestError: as `hash_file`.
@@ -82,30 +97,25 @@ def list_files(top: Path, relative: str, suffix: str) -> list[str]:
 
 
 @contextmanager
-def open_folders(top: Path, folders: list[str], relative: str) -> Iterator[int]:
+def open_folders(top: Path, folders: list[str], shown: str) -> Iterator[int]:
     """The innermost of some nested folders, each opened from the one above and trusted."""
-    try:
-        above = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise unreadable(relative, error) from error
-    try:
-        demand_trust(os.fstat(above), str(top))
-        for name in folders:
-            with opened(name, above, os.O_DIRECTORY, relative) as below:
-                demand_trust(os.fstat(below), relative)
+    with opened(str(top), None, os.O_DIRECTORY, shown, follow=True) as above:
+        demand_trust(os.fstat(above), f"the top folder of {shown}")
+        for depth, name in enumerate(folders, 1):
+            with opened(name, above, os.O_DIRECTORY, shown) as below:
+                demand_trust(os.fstat(below), "/".join(folders[:depth]))
                 os.dup2(below, above, inheritable=False)
         yield above
-    finally:
-        os.close(above)
 
 
 @contextmanager
-def opened(name: str, folder: int, flags: int, relative: str) -> Iterator[int]:
-    """One segment, opened for reading without following a link."""
+def opened(name: str, folder: int | None, flags: int, shown: str, *, follow: bool = False) -> Iterator[int]:
+    """One segment in an open folder, or a whole path, opened for reading; a link at its end is refused."""
+    flags |= os.O_RDONLY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
-        number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=folder)
+        number = os.open(name, flags, dir_fd=folder)
     except OSError as error:
-        raise unreadable(relative, error) from error
+        raise unreadable(shown, error) from error
     try:
         yield number
     finally:
@@ -124,7 +134,7 @@ def demand_trust(status: os.stat_result, shown: str) -> None:
         raise ManifestError(f"{shown} can be written by others; take group and world write permission away.")
 
 
-def read_through(file: int, relative: str) -> Hashed:
+def read_through(file: int, shown: str) -> Hashed:
     """Digest text and size of what an open file holds."""
     digest, size = hashlib.sha256(), 0
     try:
@@ -132,12 +142,12 @@ def read_through(file: int, relative: str) -> Hashed:
             digest.update(part)
             size += len(part)
     except OSError as error:
-        raise unreadable(relative, error) from error
+        raise unreadable(shown, error) from error
     return Hashed(f"sha256:{digest.hexdigest()}", size)
 
 
-def unreadable(relative: str, error: OSError) -> ManifestError:
+def unreadable(shown: str, error: OSError) -> ManifestError:
     """The error for a file or folder that cannot be opened or read."""
     return ManifestError(
-        f"{relative} cannot be read as a trusted file ({error.strerror}); restore it, or install the package again."
+        f"{shown} cannot be read as a trusted file ({error.strerror}); restore it, or install it again."
     )

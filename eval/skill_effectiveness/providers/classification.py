@@ -140,7 +140,7 @@ def _by_process(process: ProcessResult) -> Classification | None:
 
 
 def _by_silence(facts: Facts, words: Words) -> Classification | None:
-    """A program that ended without a byte on stdout; exit code 0 is no answer, never a right or wrong one."""
+    """A program that ended without a byte on stdout; with exit code 0 that is no answer, right or wrong."""
     if facts.events or facts.process.unterminated:
         return None
     if facts.process.exit_code == 0:
@@ -159,7 +159,7 @@ def _by_stream(facts: Facts, words: Words) -> Classification | None:
     if failures:
         return _provider_error(words.error_kind(failures[-1]))
     turn = _last_turn(events)
-    # An error that was told is a warning; it is final only where it is all there is to explain a turn without a result.
+    # An error that was told is a warning, and final only where it alone explains a turn without a result.
     if turn.trouble is not None and not (turn.completed and turn.answered):
         return _provider_error(words.error_kind(turn.trouble))
     return None
@@ -181,7 +181,7 @@ def _provider_error(kind: ProviderErrorKind) -> Classification:
 
 @dataclass(frozen=True, slots=True)
 class _LastTurn:
-    """What the last turn came to: its last message, its last trouble, and whether its terminal marker stands."""
+    """The last turn: its last message, its last trouble, and whether its terminal marker stands."""
 
     completed: bool = False
     answer: str = ""
@@ -193,7 +193,7 @@ class _LastTurn:
 
 
 def _last_turn(events: Iterable[Event]) -> _LastTurn:
-    """The last turn of a stream; a later start of a turn, or a later message, takes a terminal marker back."""
+    """The last turn of a stream; a later start of a turn or a later message takes a terminal marker back."""
     turn = _LastTurn()
     for event in events:
         match event:

@@ -273,7 +273,7 @@ def _status_kind(status: int) -> ProviderErrorKind:
 
 
 def _server_code_kind(message: str) -> ProviderErrorKind:
-    """The kind by the code in a server's error document; the program prints that as it came for a bad request."""
+    """The kind by the code in a server's error document, which the program prints as it came."""
     try:
         document = read_json(message.encode(errors="replace"), Profile.WIRE)
     except StrictError:

@@ -169,7 +169,7 @@ class SimulatedReviewer(Provider):
         return verdict.turned() if shown.swapped else verdict
 
     def _draw(self, *use: str) -> Iterator[float]:
-        """Numbers in [0, 1), keyed by what they decide; below a share of 0 is none of them and below 1 all."""
+        """Numbers in [0, 1), keyed by what they decide; none of them is below 0 and all are below 1."""
         return (word / _WORDS for word in draws(self._seed, "/".join(("simulated", *use))))
 
 
@@ -187,22 +187,16 @@ class _AnswerForm:
     @classmethod
     def of(cls, schema: Mapping[str, object]) -> Self:
         """Read the names; ProviderError `invalid_call` when the schema is of another form."""
-        match schema.get("properties"):
-            case {**names} if len(names) == 1:
-                ((judgments, entries),) = names.items()
-            case _:
-                raise _unanswerable()
-        match entries:
-            case {"type": "array", "items": {"properties": {**entry}}} if len(entry) == len(
-                ("label", "verdict")
-            ):
-                verdicts = [name for name, asked in entry.items() if _is_verdict(asked)]
-                labels = [name for name in entry if name not in verdicts]
-            case _:
-                raise _unanswerable()
-        if len(verdicts) != 1:
-            raise _unanswerable()
-        return cls(judgments=str(judgments), label=str(labels[0]), verdict=str(verdicts[0]))
+        lists = _properties(schema)
+        entry = _properties(_items(next(iter(lists.values()), None)))
+        verdicts = [name for name, asked in entry.items() if _asks_for_verdict(asked)]
+        labels = [name for name in entry if name not in verdicts]
+        if not len(lists) == len(labels) == len(verdicts) == 1:
+            raise ProviderError(
+                ProviderCode.INVALID_CALL,
+                "A simulated reviewer answers one list of labelled verdicts only; ask for that form.",
+            )
+        return cls(*lists, *labels, *verdicts)
 
     def text(self, judged: Iterable[tuple[str, Verdict]]) -> str:
         """The answer as a real reviewer gives it: the text of one JSON object."""
@@ -210,12 +204,25 @@ class _AnswerForm:
         return json.dumps({self.judgments: entries}, ensure_ascii=False)
 
 
-def _is_verdict(asked: object) -> bool:
-    return isinstance(asked, dict) and asked.get("enum") == [verdict.value for verdict in Verdict]
+def _properties(schema: object) -> Mapping[str, object]:
+    match schema:
+        case {"type": "object", "properties": dict(names)}:
+            return names
+        case _:
+            return {}
 
 
-def _unanswerable() -> ProviderError:
-    return ProviderError(
-        ProviderCode.INVALID_CALL,
-        "A simulated reviewer answers one list of labelled verdicts and nothing else; ask for that form.",
-    )
+def _items(schema: object) -> object:
+    match schema:
+        case {"type": "array", "items": items}:
+            return items
+        case _:
+            return None
+
+
+def _asks_for_verdict(schema: object) -> bool:
+    match schema:
+        case {"enum": list(words)}:
+            return words == [verdict.value for verdict in Verdict]
+        case _:
+            return False

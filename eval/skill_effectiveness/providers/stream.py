@@ -32,7 +32,7 @@ SHORTEST_SECONDS: Final = 0.001
 Document: TypeAlias = dict[str, JsonValue]
 
 LINE_PROFILE = Profile.ROW
-"""Limits of one line; the process has the same one, so that an over-long line ends a call by that limit's name."""
+"""Limits of one line; the process has the same one, so that an over-long line ends a call under its name."""
 
 
 class EventLog:

@@ -1,0 +1,132 @@
+"""`run.py keys`: make, show and export signing keys. (evidence.md, section 9)
+
+Keys live in a private root outside every folder a tested agent or reviewer can reach: the product's state folder, or `--root`. A
+passphrase comes from a prompt or a file descriptor, never from an argument or the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from skill_effectiveness.cli import screen
+from skill_effectiveness.cli.boundary import Refusal
+from skill_effectiveness.cli.door import surroundings
+from skill_effectiveness.evidence.fsops import read_all, read_public, write_new_public
+from skill_effectiveness.evidence.keys import (
+    load_public_key,
+    load_signing_key,
+    new_signing_key,
+    public_key_id,
+    public_pem,
+)
+from skill_effectiveness.evidence.root import PrivateRoot, RootKind, state_path
+from skill_effectiveness.protocol.resources import source_checkout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+    from skill_effectiveness.evidence.surroundings import Surroundings
+
+app = typer.Typer(help="Make, show and export signing keys.")
+
+PASSPHRASE_LIMIT: Final = 4_096
+PUBLIC_LIMIT: Final = 65_536
+
+Name = Annotated[str, typer.Argument(help="The key's name.", show_default=False)]
+Root = Annotated[
+    Path | None, typer.Option("--root", help="Private folder that holds keys/ (default: the state folder).")
+]
+PassphraseFd = Annotated[
+    int | None, typer.Option("--passphrase-fd", min=0, help="Read the passphrase from this file descriptor.")
+]
+Ask = Annotated[bool, typer.Option("--passphrase", help="Ask for the passphrase.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")]
+
+
+@contextmanager
+def key_root(root: Path | None, around: Surroundings) -> Iterator[PrivateRoot]:
+    """The private root that holds `keys/`, made on first use."""
+    kind, path = (RootKind.STATE, state_path(around)) if root is None else (RootKind.OUT, Path.cwd() / root)
+    with PrivateRoot.create(path, kind, around=around, checkout=source_checkout()) as opened:
+        yield opened
+
+
+def passphrase_of(around: Surroundings, *, ask: bool, descriptor: int | None, confirm: bool) -> bytes | None:
+    """The passphrase the person chose to give, without its line end; `None` when none was."""
+    if ask and descriptor is not None:
+        raise Refusal("give the passphrase by --passphrase or by --passphrase-fd, not by both")
+    if descriptor is not None:
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            raise Refusal(f"file descriptor {descriptor} is not open; redirect one to it") from None
+        return read_all(around.fs, descriptor, PASSPHRASE_LIMIT, f"file descriptor {descriptor}").rstrip(b"\r\n")
+    if ask:
+        typed: str = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
+        return typed.encode("utf-8")
+    return None
+
+
+def signing_key(name: str, root: Path | None, passphrase: bytes | None, around: Surroundings) -> Ed25519PrivateKey:
+    """The signing key of this name."""
+    with key_root(root, around) as opened:
+        return load_signing_key(opened, name, passphrase)
+
+
+def public_key(path: Path, around: Surroundings) -> Ed25519PublicKey:
+    """The public key in a `.pub` file."""
+    return load_public_key(read_public(around.fs, Path.cwd() / path, PUBLIC_LIMIT))
+
+
+@app.command()
+def new(
+    name: Name, root: Root = None, *, ask: Ask = False, passphrase_fd: PassphraseFd = None, as_json: AsJson = False
+) -> None:
+    """Make a signing key (Ed25519); refused when the name has one."""
+    around = surroundings()
+    passphrase = passphrase_of(around, ask=ask, descriptor=passphrase_fd, confirm=True)
+    with key_root(root, around) as opened:
+        made = new_signing_key(opened, name, passphrase)
+    if not made.created:
+        raise Refusal(f"the key {name} exists already (key id {made.key_id}); choose another name, or show it")
+    screen.results({"key": name, "key_id": made.key_id, "encrypted": passphrase is not None}, as_json=as_json)
+
+
+@app.command()
+def show(name: Name, root: Root = None, *, as_json: AsJson = False) -> None:
+    """Print the public part of a key and its id; the private part is not even read."""
+    public = _public_part(name, root, surroundings())
+    values = {
+        "key": name,
+        "key_id": public_key_id(public),
+        "algorithm": "ed25519",
+        "public_key": public.public_bytes_raw().hex(),
+    }
+    screen.results(values, as_json=as_json)
+
+
+@app.command()
+def export(
+    name: Name,
+    out: Annotated[Path, typer.Option("--out", help="File to write, new.", show_default=False)],
+    root: Root = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Write the public part of a key to a file for whoever verifies."""
+    around = surroundings()
+    public = _public_part(name, root, around)
+    write_new_public(around.fs, Path.cwd() / out, public_pem(public))
+    screen.results({"key": name, "key_id": public_key_id(public), "result": str(out)}, as_json=as_json)
+
+
+def _public_part(name: str, root: Path | None, around: Surroundings) -> Ed25519PublicKey:
+    with key_root(root, around) as opened, opened.child("keys") as folder:
+        return load_public_key(folder.read(f"{name}.pub", PUBLIC_LIMIT))
