@@ -14,6 +14,11 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
 
 from skill_effectiveness.calibration.agreement import (
+    _ac1_ratio,
+    _agreement_ratio,
+    _kappa_ratio,
+    _kinds,
+    _statistic,
     alpha_agreement,
     cohen_kappa,
     gwet_ac1,
@@ -23,7 +28,6 @@ from skill_effectiveness.calibration.agreement import (
 )
 from skill_effectiveness.calibration.figures import Interval
 from skill_effectiveness.protocol.words import Verdict
-
 from tests.support.verdicts import ANSWERS, VERDICTS, answers, verdicts
 
 if TYPE_CHECKING:
@@ -141,7 +145,7 @@ class TestOracles:
         assert krippendorff_alpha_nominal([*zip(*cases, strict=True)]) == pytest.approx(expected, abs=1e-12)
 
     def test_intervals_are_near_those_of_scipy(self) -> None:
-        """R22: kappa of the known pair, bootstrapped over cases by scipy with other draws of the same number."""
+        """R22: kappa of the known pair, bootstrapped over cases by scipy with other draws."""
         codes = [np.array([list(Verdict).index(verdict) for verdict in side]) for side in (X, Y)]
         expected = stats.bootstrap(
             codes, cohen_kappa_score, paired=True, vectorized=False, n_resamples=2000, method="BCa", rng=1
@@ -163,8 +167,25 @@ class TestIntervals:
         assert turned != pair_agreement(X, Y, seed=2)
         assert alpha_agreement([X, Y], 1) == alpha_agreement([X[::-1], Y[::-1]], 1)
 
+    @given(pairs_of_answers)
+    def test_resamples_are_measured_as_the_figures_are(
+        self, pairs: list[tuple[Verdict | None, Verdict | None]]
+    ) -> None:
+        """What the bootstrap computes for the cases as they are equals the exact figure."""
+        x, y = ([*side] for side in zip(*pairs, strict=True))
+        kinds, values = _kinds(pairs)
+        tallies = np.bincount(values)[np.newaxis, :]
+        figures = {_agreement_ratio: percent_agreement, _kappa_ratio: cohen_kappa, _ac1_ratio: gwet_ac1}
+        for ratio, figure in figures.items():
+            assert _statistic(ratio, kinds)(tallies)[0] == pytest.approx(float(figure(x, y)), abs=1e-15)
+
+    def test_cases_without_consensus_count_in_the_intervals_too(self) -> None:
+        """R21: two reviewers that never have a consensus never agree, in no resample."""
+        found = pair_agreement(answers("----"), answers("----"), seed=1)
+        assert found.agreement.interval == Interval(low=0, high=0)
+
     def test_perfect_agreement_has_no_spread(self) -> None:
-        """Every resample agrees fully, also those of one verdict only, where kappa and alpha are 1 by rule."""
+        """Every resample agrees fully; of one verdict alone kappa and alpha are 1 by rule."""
         found = pair_agreement(X, X, seed=1)
         one = Interval(low=1, high=1)
         assert (found.agreement.interval, found.kappa.interval, found.ac1.interval) == (one, one, one)

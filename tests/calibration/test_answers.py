@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 from skill_effectiveness.calibration.answers import AnswerCode, AnswerError, read_answer
 from skill_effectiveness.calibration.orientation import draw, identity
 from skill_effectiveness.protocol.words import Verdict
-
 from tests.support.frozen import bank_of
 from tests.support.verdicts import VERDICTS, bank_with, verdicts
 
@@ -190,10 +190,8 @@ class TestHostileTexts:
 
     @given(st.text())
     def test_any_text_is_refused_or_read_without_a_crash(self, text: str) -> None:
-        try:
-            read_answer(text, SHOWN)
-        except AnswerError as error:
-            assert error.code in AnswerCode
+        with contextlib.suppress(AnswerError):
+            assert len(read_answer(text, SHOWN)) == 3
 
     @pytest.mark.parametrize("code", list(AnswerCode))
     def test_the_sentence_quotes_nothing_of_the_answer(self, code: AnswerCode) -> None:

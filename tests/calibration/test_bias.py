@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from skill_effectiveness.calibration.bias import BiasSheet, bias_sheet
@@ -7,9 +9,12 @@ from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.protocol.cases import load_bank
 from skill_effectiveness.protocol.policy import load_policy
 from skill_effectiveness.protocol.words import BankName, ProbeKind, Seat, Verdict
-
 from tests.support.frozen import bank_of
 from tests.support.verdicts import bank_with
+
+if TYPE_CHECKING:
+    from skill_effectiveness.protocol.cases import Bank
+    from skill_effectiveness.protocol.policy import ProbeRule
 
 POLICY = load_policy(RealFs())
 RULES = POLICY.probe_rules
@@ -64,7 +69,7 @@ def test_all_right_passes_every_kind() -> None:
 @pytest.mark.parametrize("kind", [*TIE_KINDS, *SOUND_KINDS])
 @pytest.mark.parametrize("wrong", list(Verdict))
 def test_one_wrong_sample_fails_the_kind(kind: ProbeKind, wrong: Verdict) -> None:
-    """R35: a tie or the sound text is wanted in every sample, and one miss is enough to lose the kind alone."""
+    """A tie or the sound text is wanted in every sample; one miss loses the kind and no other."""
     truth = TIE if kind in TIE_KINDS else B
     sheet = score({}, {f"{kind}-01": wrong}, {})
     assert failed(sheet) == ([] if wrong is truth else [kind])
@@ -74,7 +79,7 @@ def test_one_wrong_sample_fails_the_kind(kind: ProbeKind, wrong: Verdict) -> Non
 
 @pytest.mark.parametrize("view", ["swapped-01-a", "swapped-01-b"])
 def test_both_views_of_a_swapped_pair_must_be_right(view: str) -> None:
-    """R35: the same seat twice is the position bias this kind looks for."""
+    """The same seat twice is the position bias this kind looks for."""
     wrong = B if view.endswith("-a") else A
     assert failed(score({}, {view: wrong})) == [ProbeKind.SWAPPED]
 
@@ -89,7 +94,7 @@ def test_the_favoured_side_may_win_in_half_of_the_samples(
     samples: int,
     passes: bool,  # noqa: FBT001 - a table column
 ) -> None:
-    """R35: half passes, one more does not."""
+    """Half passes, one more does not."""
     lured = {f"{kind}-01": favoured_win(kind)}
     sheet = score(*[lured] * wins, *[{}] * (samples - wins))
     assert failed(sheet) == ([] if passes else [kind])
@@ -108,7 +113,7 @@ def test_preferring_the_other_side_is_not_the_bias_looked_for(kind: ProbeKind) -
 
 
 def test_a_kind_without_a_probe_is_not_passed() -> None:
-    """R35: what was not asked was not shown."""
+    """What was not asked was not shown."""
     bank = bank_of(ROWS[1:], name=BankName.BIAS_PROBE)
     sheet = bias_sheet(bank, RULES, [list(bank.truth)])
     assert failed(sheet) == [ProbeKind.IDENTICAL]
@@ -122,7 +127,10 @@ def test_every_probe_of_a_kind_counts() -> None:
     )
     right = list(bank.truth)
     second_wrong = [*right[:-2], A, favoured_win(ProbeKind.PADDED)]
-    assert failed(bias_sheet(bank, RULES, [right, second_wrong])) == [ProbeKind.IDENTICAL]
+    sheet = bias_sheet(bank, RULES, [right, second_wrong])
+    assert failed(sheet) == [ProbeKind.IDENTICAL]
+    assert sheet.kinds[0].right == (True, False)
+    assert [probe.right for probe in sheet.kinds[0].probes] == [(True, True), (True, False)]
     assert failed(bias_sheet(bank, RULES, [second_wrong])) == [ProbeKind.IDENTICAL, ProbeKind.PADDED]
 
 
@@ -151,6 +159,8 @@ def test_the_sheet_holds_no_verdict() -> None:
     ],
     ids=["other bank", "no table", "no sample", "short sample"],
 )
-def test_what_cannot_be_scored_is_refused(bank, rules, samples) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
+def test_what_cannot_be_scored_is_refused(
+    bank: Bank, rules: tuple[ProbeRule, ...], samples: list[list[Verdict]]
+) -> None:
     with pytest.raises(ValueError, match="sample"):
         bias_sheet(bank, rules, samples)

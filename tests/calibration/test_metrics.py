@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,8 +11,10 @@ from sklearn.metrics import accuracy_score, confusion_matrix, recall_score
 from skill_effectiveness.calibration.intervals import wilson
 from skill_effectiveness.calibration.metrics import majority, reviewer_metrics
 from skill_effectiveness.protocol.words import Verdict
-
 from tests.support.verdicts import VERDICTS, answers, examinations, verdicts
+
+if TYPE_CHECKING:
+    from random import Random
 
 Examination = tuple[list[Verdict], list[list[Verdict]]]
 

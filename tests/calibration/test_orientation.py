@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from skill_effectiveness.calibration.orientation import Presentation, arrange, draw, identity, key_commitment
 from skill_effectiveness.protocol.words import Verdict
-
 from tests.support.verdicts import VERDICTS, bank_with, verdicts
 
 BANK = bank_with("AAAAAAAA BBBBBBBB TTTTTTTT")
@@ -19,7 +18,7 @@ OTHER_KEY = bytes(range(1, 33))
 
 
 def drawn_by_hand(use: str, sample_id: str, case_id: str) -> bytes:
-    """The rule of section 2 with the standard library alone; the text is ASCII, so sorted JSON is canonical."""
+    """The rule of section 2 by the standard library; the text is ASCII, so sorted JSON is canonical."""
     named = {"use": use, "bank": BANK.case_fixture_hash, "sample_id": sample_id, "case_id": case_id}
     text = json.dumps(named, sort_keys=True, separators=(",", ":"))
     return hmac.new(KEY, text.encode("ascii"), hashlib.sha256).digest()

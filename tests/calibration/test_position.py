@@ -11,7 +11,6 @@ from skill_effectiveness.calibration.metrics import reviewer_metrics
 from skill_effectiveness.calibration.orientation import arrange, draw
 from skill_effectiveness.calibration.position import position_sheet
 from skill_effectiveness.protocol.words import Verdict
-
 from tests.support.verdicts import VERDICTS, Seen, bank_with, seen, verdicts
 
 BANK = bank_with("AAAAAAAA BBBBBBBB TTTTTTTT")
@@ -21,17 +20,17 @@ KEY = bytes(range(32))
 
 class TestAlwaysTheFirst:
     def test_both_orientations_of_every_case_score_as_chance(self) -> None:
-        """R5: `A win` throughout is right in a third of both samples together, flips everywhere, first seat 1."""
+        """R5: `A win` throughout is right in a third of both samples, flips everywhere, first seat 1."""
         plain = arrange(BANK, [(case_id, False) for case_id in BANK.case_ids])
         swapped = arrange(BANK, [(case_id, True) for case_id in BANK.case_ids])
         found = reviewer_metrics(BANK.truth, [plain.turn_back(ALWAYS_A), swapped.turn_back(ALWAYS_A)])
         assert found.accuracy == Fraction(1, 3)
         assert found.self_consistency == 0
         sheet = position_sheet([seen(BANK, [0] * 24, ALWAYS_A), seen(BANK, [1] * 24, ALWAYS_A)])
-        assert (sheet.first_seat.value, sheet.flip_rate, sheet.cases_covered) == (1, 1, 24)
+        assert (sheet.first_seat.value, sheet.flip_rate, sheet.cases_covered) == (1.0, Fraction(1), 24)
 
     def test_drawn_samples_score_as_chance(self) -> None:
-        """R5: over 200 drawn samples a third is right within four standard errors, and the first seat is 1."""
+        """R5: over 200 drawn samples a third is right within four standard errors; the first seat is 1."""
         drawn = [draw(BANK, f"s{number}", KEY) for number in range(200)]
         found = reviewer_metrics(BANK.truth, [presentation.turn_back(ALWAYS_A) for presentation in drawn])
         # 16 decided cases of 24 are right with probability one half, the ties never.

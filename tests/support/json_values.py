@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from random import Random
 
     from hypothesis.strategies import SearchStrategy
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from hypothesis import strategies as st
 
 from skill_effectiveness.protocol.words import TaskFamily, Verdict
-
 from tests.support.frozen import bank_of
 
 if TYPE_CHECKING:

@@ -83,7 +83,7 @@ class RefusalCode(StrEnum):
     PROVIDER_IDENTITY_UNAVAILABLE = "provider_identity_unavailable"
     CANCELLED = "cancelled"
     FOLDER_BUSY = "folder_busy"
-    FOLDER_UNSAFE = "folder_unsafe"
+    FOLDER_UNUSABLE = "folder_unusable"
     ALREADY_CLAIMED = "already_claimed"
     CLAIM_INVALID = "claim_invalid"
     BINDING_INVALID = "binding_invalid"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError
 from skill_effectiveness.calibration.models import (
+    SAMPLE_ID,
     LedgerEntry,
     LegacyLedgerEntry,
     Observation,
@@ -45,8 +46,6 @@ LEDGERS: Final = "sample-ledger"
 SAMPLES: Final = "samples"
 OBSERVATIONS: Final = "observations"
 FINALIZATION_INTENT: Final = ".finalization.intent.json"
-
-SAMPLE_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 _RECEIPT: Final = re.compile(rf"({SAMPLE_ID})\.json")
 _INTENT: Final = re.compile(rf"\.({SAMPLE_ID})\.intent\.json")

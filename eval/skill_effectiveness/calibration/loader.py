@@ -103,6 +103,8 @@ def _check_evidence(
     if families != [stated.reviewer_family]:
         raise _differs(f"{name}:/reviewers", "must be the one reviewer that the result is about")
     runs = answered.reviewers[0].runs
+    if len(runs) != stated.repeat_count:
+        raise _differs(f"{name}:/reviewers/0/runs", "must hold as many runs as the result says")
     derived = evidence_document(inputs, stated.reviewer_family, runs)
     _compare(to_json(answered), to_json(derived), name)
     for number, run in enumerate(runs):
@@ -131,7 +133,9 @@ def _check_declared(stated: ResultDocument | ProbeResultDocument, name: str) -> 
     if simulated is not (stated.simulation is not None):
         raise _differs(f"{name}:/simulation", "belongs to a simulated reviewer and to no other")
     ids = stated.sample_ids
-    if single is not (ids is not None) or (ids is not None and len(set(ids)) != stated.repeat_count):
+    if single is not (ids is not None) or (
+        ids is not None and not len(set(ids)) == len(ids) == stated.repeat_count
+    ):
         raise _differs(
             f"{name}:/sample_ids", "must name each sample of a single-sample pair, and of no other"
         )

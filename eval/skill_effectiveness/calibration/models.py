@@ -8,7 +8,7 @@ canonical JSON plus LF (`to_line`).
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
@@ -46,9 +46,13 @@ _ABSENT_NOT_NULL = BeforeValidator(_present)
 One = Annotated[int, Field(ge=1, le=1)]
 """The integer token 1; a `Literal[1]` would take `1.0` and `true` as well."""
 
-SampleId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-FamilyName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-ModelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")]
+SAMPLE_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+FAMILY_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+MODEL_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
+
+SampleId = Annotated[str, Field(pattern=f"^{SAMPLE_ID}$")]
+FamilyName = Annotated[str, Field(pattern=f"^{FAMILY_NAME}$")]
+ModelName = Annotated[str, Field(pattern=f"^{MODEL_NAME}$")]
 ProviderName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 OneLine = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^\x00-\x1f\x7f]+$")]
 EnvironmentKey = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness import providers
 from skill_effectiveness.calibration.models import Simulation
 from skill_effectiveness.providers import (
-    CodexProvider,
+    CallKind,
     Provider,
     ShownTruth,
     SimulatedReviewer,
@@ -21,10 +22,18 @@ if TYPE_CHECKING:
     from skill_effectiveness.protocol.cases import Bank
 
 
-ADAPTERS: Final[Mapping[str, type[Provider]]] = {
-    adapter.name: adapter for adapter in (CodexProvider, SimulatedReviewer)
-}
-"""Who can be examined, by the name that stands in every record."""
+def _adapters() -> dict[str, type[Provider]]:
+    exported = (getattr(providers, name) for name in providers.__all__)
+    found = [item for item in exported if isinstance(item, type) and issubclass(item, Provider)]
+    return {
+        adapter.name: adapter
+        for adapter in found
+        if adapter is not Provider and CallKind.JUDGE in adapter.call_kinds
+    }
+
+
+ADAPTERS: Final[Mapping[str, type[Provider]]] = _adapters()
+"""Every adapter that can be examined, by the name that stands in every record."""
 
 
 @dataclass(frozen=True, slots=True)

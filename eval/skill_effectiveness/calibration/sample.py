@@ -25,6 +25,7 @@ from skill_effectiveness.calibration.binding import SIMULATED, runner_hash, samp
 from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError, CallFailed
 from skill_effectiveness.calibration.inputs import FrozenInputs, load_inputs
 from skill_effectiveness.calibration.models import (
+    SAMPLE_ID,
     Judgment,
     LedgerEntry,
     Observation,
@@ -60,7 +61,7 @@ ORIENTATION_KEY: Final = ".orientation.key"
 LOCK_WAIT_SECONDS: Final = 3600.0
 """A running sample may hold the lock for as long as its call takes (calibration.md, section 4)."""
 
-_SAMPLE_ID: Final = re.compile(receipts.SAMPLE_ID)
+_SAMPLE_ID: Final = re.compile(SAMPLE_ID)
 _UNSAFE_KEY: Final = frozenset(
     {
         FileCode.FILE_SYMLINK,

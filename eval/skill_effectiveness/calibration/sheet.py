@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import fsum
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol
 
@@ -290,12 +289,12 @@ def _totals(amounts: Sequence[float | None]) -> CostFigure:
     known = [amount for amount in amounts if amount is not None]
     if not known or len(known) < len(amounts):
         return UNKNOWN
-    whole = [amount for amount in known if isinstance(amount, int)]
-    total = sum(whole) if len(whole) == len(known) else fsum(known)
-    # A stream may claim any amount. What cannot be written as a portable number is not known either.
-    if total > _LARGEST_WRITTEN:
+    exact = sum(map(Fraction, known))
+    # A stream may claim any amount. What no reader of ours takes back as a number is not known either.
+    if exact > _LARGEST_WRITTEN:
         return UNKNOWN
-    return Totals(sum=total, median=median(known))
+    whole = all(isinstance(amount, int) for amount in known)
+    return Totals(sum=int(exact) if whole else float(exact), median=median(known))
 
 
 def _bias(bank: Bank, rules: Sequence[ProbeRule], records: ReviewerRecords) -> BiasSheet | None:

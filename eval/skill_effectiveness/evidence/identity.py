@@ -36,9 +36,10 @@ class RootDocument(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    schema_version: Literal[1]
+    # Not a literal: that would take `true` for 1.
+    schema_version: Annotated[int, Field(ge=1, le=1)]
     artifact_contract: Literal["skill-effectiveness-root-v1"]
-    root_id: Annotated[str, Field(pattern=r"^root-[0-9a-f]{32}\Z")]
+    root_id: Annotated[str, Field(pattern=r"^root-[0-9a-f]{32}$")]
     located_at: Annotated[list[str], Field(min_length=1)]
     durability: Literal["no_folder_fsync"] | None = None
 

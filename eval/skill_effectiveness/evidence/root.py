@@ -25,6 +25,7 @@ from skill_effectiveness.evidence.rootwalk import (
     RootKind,
     find_checkout,
     identity_of,
+    open_folder,
     reach,
     root_faults,
 )
@@ -179,7 +180,7 @@ class PrivateRoot:
         with reported(where, reading=True):
             status = self._child_status(name, create=create)
             _demand_private_folder(status, where, folder.fs.user())
-            fd = folder.fs.open_dir(folder.fd, name)
+            fd = open_folder(folder.fs, folder.fd, name, where, where=where)
             try:
                 opened = folder.fs.fstat(fd)
                 _demand_private_folder(opened, where, folder.fs.user())

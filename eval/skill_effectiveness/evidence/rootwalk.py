@@ -210,6 +210,32 @@ def root_faults(
     return tuple(faults)
 
 
+def open_folder(
+    fs: FileSystem, parent: int, name: str, path: str, *, where: str = ".", search: bool = False
+) -> int:
+    """Open what was a folder when it was looked at.
+
+    Args:
+        fs: file operations.
+        parent: open folder.
+        name: one segment.
+        path: how people know it.
+        where: its root-relative name.
+        search: see `FileSystem.open_dir`.
+
+    Raises:
+        RootError: `root_symlink`: it is no folder any more.
+        OSError: it cannot be opened.
+    """
+    try:
+        return fs.open_dir(parent, name, search=search)
+    except OSError as error:
+        if error.errno in _NOT_A_FOLDER_ANY_MORE:
+            sentence = f"{path} was exchanged, perhaps for a link, while it was being opened."
+            raise RootError(Fault(RootCode.ROOT_SYMLINK, where, sentence)) from error
+        raise
+
+
 @dataclass(frozen=True, slots=True)
 class Destination:
     """What is to be reached.
@@ -289,11 +315,8 @@ class _Walk:
         if not stat.S_ISDIR(status.st_mode):
             self._refuse(RootCode.ROOT_FORM, f"{self.text(depth + 1)} is not a folder; choose another path.")
         try:
-            return self._fs.open_dir(parent, segment, search=not last)
-        except OSError as error:
-            if error.errno in _NOT_A_FOLDER_ANY_MORE:
-                sentence = f"{self.text(depth + 1)} was exchanged for a link while it was being opened."
-                raise RootError(Fault(RootCode.ROOT_SYMLINK, ".", sentence)) from error
+            return open_folder(self._fs, parent, segment, self.text(depth + 1), search=not last)
+        except PermissionError:
             if last:
                 # A folder of mode 0000 cannot be opened; its mode is what is wrong with it.
                 self._raise_any(root_faults(status, self.text(), self._to.kind, self._user))

@@ -82,7 +82,7 @@ def read_json(data: bytes, profile: Profile, *, want_object: bool = False) -> Js
     _measure(data, profile)
     hooks = _Hooks()
     value, faults = _parse(text, hooks)
-    if hooks.marked or _SUSPICIOUS.search(text):
+    if hooks.marked or any(sieve.search(data) for sieve in _SIEVES):
         faults = [*islice(_walk(value), MOST_FAULTS), *faults]
     if want_object and not isinstance(value, dict | _Repeated):
         faults.append(_fault(StrictCode.NOT_AN_OBJECT))
@@ -292,9 +292,14 @@ _RESERVED: Final = "\ufdd0-\ufdef" + "".join(
     chr(plane * 0x10000 + low) for plane in range(17) for low in (0xFFFE, 0xFFFF)
 )
 _NONCHARACTER: Final = re.compile(f"[{_RESERVED}]")
-# What a document must hold, raw or escaped, before any of its texts can be refused: a reserved code point, or
-# an escape of a surrogate or of U+FDxx or U+FFxx. Pairs of escapes begin with a surrogate.
-_SUSPICIOUS: Final = re.compile(rf"[{_RESERVED}]|\\u(?:[dD][89a-fA-F]|[fF][dDfF])")
+# What the bytes of a document must hold before any of its texts can be refused; each begins with fixed bytes,
+# which makes the search fast. An escape of a surrogate, or of U+FDxx or U+FFxx (a pair of escapes begins with
+# a surrogate); U+FDD0 to U+FDEF; a code point that ends in FFFE or FFFF (and some harmless ones).
+_SIEVES: Final = (
+    re.compile(rb"\\u(?:[dD][89a-fA-F]|[fF][dDfF])"),
+    re.compile(rb"\xef\xb7[\x90-\xaf]"),
+    re.compile(rb"\xbf[\xbe\xbf]"),
+)
 
 
 def _walk(document: JsonValue | _Repeated) -> Iterator[Fault]:

@@ -110,7 +110,9 @@ def _walk(fs: FileSystem, fd: int, prefix: str, depth: int) -> Iterator[Found]:
             status = fs.lstat(fd, name)
             yield Found(prefix + name, fd, name, status)
             if stat.S_ISDIR(status.st_mode):
-                with closing(fs, fs.open_dir(fd, name)) as inner:
+                with reported(printable(prefix + name), reading=True):
+                    opened = fs.open_dir(fd, name)
+                with closing(fs, opened) as inner:
                     yield from _walk(fs, inner, f"{prefix}{name}/", depth + 1)
 
 

@@ -211,7 +211,7 @@ class _Call:
             if self._monotonic() >= overdue:
                 self._supervision.kill()
         self._streams.close()
-        self._supervision.close(EXIT_SECONDS if self._supervision.over else 0)
+        self._supervision.close(EXIT_SECONDS)
         if self._supervision.unstartable is None and not self._supervision.sure:
             self._found, self._alive = kill_carriers(self._token, self._supervision.started, self._monotonic)
         self._selector.close()

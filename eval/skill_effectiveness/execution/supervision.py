@@ -170,11 +170,12 @@ class Supervision:
     def close(self, seconds: float) -> None:
         """Let go of the supervisor and reap it; closing again does nothing.
 
-        One that does not end by itself in time is killed, and its program with it.
+        One that has not reported, or does not end by itself in time, is killed, and its program with it.
         """
+        reported = self.ended is not None or self.unstartable is not None
         self._socket.close()
         try:
-            self._process.wait(seconds)
+            self._process.wait(seconds if reported else 0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

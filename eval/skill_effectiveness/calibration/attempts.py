@@ -1,0 +1,226 @@
+"""The attempts of a multi-repeat examination: what came of them, and which one comes next (section 7).
+
+An attempt is an artifact root of one sample, `attempts/r<NN>-a<M>`, whose id is the folder's name. Attempts
+of a repeat are numbered without gap from 1 to 3; one begins only when the one before has a call that gave no
+sample.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.calibration.binding import runner_hash, sample_runner_contract
+from skill_effectiveness.calibration.errors import (
+    CalibrationCode,
+    CalibrationError,
+    CallFailed,
+    ExaminationRefused,
+    RefusalCode,
+)
+from skill_effectiveness.calibration.models import AttemptEnding, Binding, to_line
+from skill_effectiveness.calibration.publication import Attempt, Run
+from skill_effectiveness.calibration.reviewer import ADAPTERS
+from skill_effectiveness.calibration.sample import inspect
+from skill_effectiveness.evidence.documents import Canonical, parse
+from skill_effectiveness.evidence.faults import EvidenceError, RootError
+from skill_effectiveness.evidence.strict import Profile
+
+if TYPE_CHECKING:
+    from skill_effectiveness.calibration.inputs import FrozenInputs
+    from skill_effectiveness.calibration.ledger import CompletedSample, RootState
+    from skill_effectiveness.evidence.root import PrivateRoot
+
+ATTEMPTS: Final = "attempts"
+ENDINGS: Final = "endings"
+ATTEMPTS_MAX: Final = 3
+LOCK_WAIT_SECONDS: Final = 30.0
+
+_NAME: Final = re.compile(r"r([0-9]{2})-a([1-9])")
+_BOUND: Final = (
+    "provider",
+    "provider_cli_version",
+    "provider_executable_hash",
+    "model",
+    "reviewer_family",
+    "timeout_seconds",
+    "runtime_manifest_hash",
+    "known_answer_fixture_hash",
+    "case_fixture_hash",
+    "synthetic",
+)
+"""Fields that every sample has in common with the binding of its examination."""
+
+
+def attempt_name(repeat: int, attempt: int) -> str:
+    """Folder and sample id of an attempt; both numbers count from 1."""
+    return f"r{repeat:02d}-a{attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """One repeat as it lies on disk.
+
+    Attributes:
+        attempts: those whose call is spent, in order; the last one holds the sample if there is one.
+        upcoming: number of the attempt that may make a call, which may exist without one; None when the
+            repeat has its sample or no attempt is left.
+    """
+
+    attempts: tuple[Attempt, ...]
+    upcoming: int | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the repeat has its sample."""
+        return any(attempt.run for attempt in self.attempts)
+
+
+def read_repeats(out: PrivateRoot, binding: Binding, inputs: FrozenInputs) -> list[Repeat]:
+    """All repeats of an examination as they lie on disk.
+
+    Raises:
+        ExaminationRefused: `samples_invalid` when what lies there is not what this examination left, so that
+            neither counting it nor asking again would be right; `folder_unusable`, `folder_busy`.
+    """
+    _check_names(out, binding.repeat_count)
+    return [_read_repeat(out, number, binding, inputs) for number in range(1, binding.repeat_count + 1)]
+
+
+def record_ending(out: PrivateRoot, name: str, failed: CallFailed, *, synthetic: bool) -> None:
+    """Keep how the call of an attempt ended; EvidenceError when that cannot be written."""
+    fields = {
+        "schema_version": 1,
+        "artifact_contract": "skill-effectiveness-reviewer-calibration-attempt-ending-v1",
+        "attempt": name,
+        "ending": failed.ending,
+        "detail": failed.detail,
+        "usage": failed.usage,
+    }
+    if synthetic:
+        fields["synthetic"] = True
+    with out.child(ENDINGS, create=True) as endings:
+        endings.publish(f"{name}.json", to_line(AttemptEnding.model_validate(fields)))
+
+
+def _check_names(out: PrivateRoot, repeats: int) -> None:
+    """Attempts are those of this examination, without gaps, and endings belong to attempts."""
+    names = _names(out, ATTEMPTS)
+    last: Counter[int] = Counter()
+    for name in sorted(names):
+        match = _NAME.fullmatch(name)
+        repeat, attempt = (int(match[1]), int(match[2])) if match else (0, 0)
+        if not 1 <= repeat <= repeats or attempt > ATTEMPTS_MAX or attempt != last[repeat] + 1:
+            raise _invalid(f"{ATTEMPTS}/{name} is not the next attempt of a repeat", name)
+        last[repeat] = attempt
+    for name in _names(out, ENDINGS):
+        if name.removesuffix(".json") not in names:
+            raise _invalid(f"{ENDINGS}/{name} belongs to no attempt", name)
+
+
+def _names(out: PrivateRoot, folder: str) -> set[str]:
+    if not out.exists(folder):
+        return set()
+    with _child(out, folder) as place:
+        place.sweep()
+        return set(place.names())
+
+
+def _child(out: PrivateRoot, *segments: str) -> PrivateRoot:
+    try:
+        return out.child(*segments)
+    except RootError as error:
+        raise ExaminationRefused(RefusalCode.FOLDER_UNUSABLE, str(error), field="/".join(segments)) from error
+
+
+def _read_repeat(out: PrivateRoot, number: int, binding: Binding, inputs: FrozenInputs) -> Repeat:
+    spent: list[Attempt] = []
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        name = attempt_name(number, attempt)
+        if name not in _names(out, ATTEMPTS):
+            return Repeat(tuple(spent), attempt)
+        found = _read_attempt(out, name, binding, inputs)
+        if found is None:
+            return Repeat(tuple(spent), attempt)
+        spent.append(found)
+        if found.run is not None:
+            return Repeat(tuple(spent), None)
+    return Repeat(tuple(spent), None)
+
+
+def _read_attempt(out: PrivateRoot, name: str, binding: Binding, inputs: FrozenInputs) -> Attempt | None:
+    """What came of an attempt; None when its one call is still to be made."""
+    state = _state(out, name)
+    ending = _ending(out, name)
+    if state.cause is not None:
+        return Attempt(name, None, ending)
+    if ending is not None:
+        raise _invalid(f"{ENDINGS}/{name}.json says the call failed, but its receipts do not", name)
+    if not state.complete:
+        if state.reserved in (None, name):
+            return None
+        raise _invalid(f"{ATTEMPTS}/{name} reserves another id", name)
+    if set(state.complete) != {name} or state.reserved is not None:
+        raise _invalid(f"{ATTEMPTS}/{name} holds other samples than its own", name)
+    return Attempt(name, _run(state.complete[name], binding, inputs), None)
+
+
+def _state(out: PrivateRoot, name: str) -> RootState:
+    try:
+        with _child(out, ATTEMPTS, name) as root:
+            state = inspect(root, LOCK_WAIT_SECONDS)
+    except CalibrationError as error:
+        if error.code is CalibrationCode.SAMPLE_LOCK_UNAVAILABLE:
+            raise ExaminationRefused(RefusalCode.FOLDER_BUSY, error.sentence, field=name) from error
+        # The receipts behind a lock that cannot be trusted may be whole: asking again would pay twice.
+        raise _invalid(f"{ATTEMPTS}/{name} has an unsafe lock ({error.sentence})", name) from error
+    if state.cause is not None and state.cause.code is CalibrationCode.ARTIFACT_ROOT_MISMATCH:
+        # A moved folder holds good samples, bound to where they were taken: asking again would pay twice.
+        raise _invalid("the folder was moved; put it back where it was taken", name)
+    return state
+
+
+def _run(found: CompletedSample, binding: Binding, inputs: FrozenInputs) -> Run:
+    sample, name = found.sample, found.sample.sample_id
+    for field in _BOUND:
+        if getattr(sample, field) != getattr(binding, field):
+            raise _invalid(f"the sample {name} has another {field} than the examination", name)
+    adapter, contract = ADAPTERS[binding.provider], sample_runner_contract(binding.provider)
+    expected = {
+        "runner_contract": contract,
+        "runner_hash": runner_hash(contract, binding.runtime_manifest_hash, binding.provider_executable_hash),
+        "requested_session_mode": adapter.session_label,
+        "tool_access": adapter.tool_label,
+    }
+    for field, value in expected.items():
+        if getattr(sample, field) != value:
+            raise _invalid(f"the sample {name} has another {field} than was asked for", name)
+    if tuple(judgment.case_id for judgment in sample.judgments) != inputs.bank.case_ids:
+        raise _invalid(f"the sample {name} does not judge every case of the bank once, in its order", name)
+    if found.observation is None:
+        raise _invalid(f"the observation of {name} is missing", name)
+    return Run(sample, found.observation)
+
+
+def _ending(out: PrivateRoot, name: str) -> AttemptEnding | None:
+    file = f"{name}.json"
+    if file not in _names(out, ENDINGS):
+        return None
+    try:
+        with _child(out, ENDINGS) as endings:
+            ending = parse(AttemptEnding, endings.read(file), Profile.DOCUMENT, canonical=Canonical.LINE)
+    except EvidenceError as error:
+        raise _invalid(f"{ENDINGS}/{file} cannot be believed ({error.code})", name) from error
+    if ending.attempt != name:
+        raise _invalid(f"{ENDINGS}/{file} is about another attempt", name)
+    return ending
+
+
+def _invalid(told: str, name: str) -> ExaminationRefused:
+    return ExaminationRefused(
+        RefusalCode.SAMPLES_INVALID,
+        f"Nothing was counted and nothing asked again: {told}. Repair it, or start in a new folder.",
+        field=name,
+    )

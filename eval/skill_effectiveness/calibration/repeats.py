@@ -1,0 +1,293 @@
+"""The multi-repeat examination: one folder, one model call per attempt (calibration.md, section 7).
+
+```
+DIR/  .examination.lock  .reviewer-calibration.lock (the claim)  reviewer-calibration-binding.json
+      attempts/r<NN>-a<M>/ (a root of one sample each)   endings/r<NN>-a<M>.json
+      the pair, its staged names and the metrics sheet
+```
+
+The normal way is `examine(plan, reviewer, out=root)` once, and with `resume=True` after whatever cut it off.
+The claim is published first and makes the folder one-shot; the binding, which says for what, stands before
+the first call. A repeat that has its sample is never asked again. An attempt that was cut off after its call
+may have started stays as it is, and its repeat gets a new folder, at most three. A repeat that fails stops
+the command, so that nothing more is spent before somebody looks.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from skill_effectiveness.calibration import attempts as tries
+from skill_effectiveness.calibration.binding import SIMULATED, bind_folder, refuse_claimed
+from skill_effectiveness.calibration.documents import PAIR_NAMES
+from skill_effectiveness.calibration.errors import (
+    CalibrationError,
+    CallFailed,
+    ExaminationRefused,
+    RefusalCode,
+)
+from skill_effectiveness.calibration.inputs import FrozenInputs, load_inputs
+from skill_effectiveness.calibration.manifest import runtime_manifest_hash
+from skill_effectiveness.calibration.models import FAMILY_NAME, MODEL_NAME, Binding
+from skill_effectiveness.calibration.observer import Observer, Silent
+from skill_effectiveness.calibration.prompt import prompt_hash
+from skill_effectiveness.calibration.publication import publish_examination
+from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
+from skill_effectiveness.calibration.sample import SampleRequest, Sampling, take_sample
+from skill_effectiveness.evidence.faults import EvidenceError, LockCode, LockError
+from skill_effectiveness.evidence.lock import Lock
+from skill_effectiveness.execution import Executable, ExecutableError
+from skill_effectiveness.protocol.errors import ProtocolError
+from skill_effectiveness.protocol.words import BankName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from skill_effectiveness.calibration.attempts import Repeat
+    from skill_effectiveness.calibration.loader import LoadedCalibration
+    from skill_effectiveness.evidence.root import PrivateRoot
+
+EXAMINATION_LOCK: Final = ".examination.lock"
+REPEATS: Final = range(2, 6)
+TIMEOUT_SECONDS: Final = range(1, 601)
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminationPlan:
+    """What is to be examined, and how often; the reviewer says by whom."""
+
+    model: str
+    reviewer_family: str
+    repeats: int = 2
+    timeout_seconds: int = 220
+    bank: BankName = BankName.JUDGED
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """A published examination.
+
+    Attributes:
+        calibration: the pair as its loader read it.
+        calls: model calls that this invocation made; 0 when everything was there already.
+    """
+
+    calibration: LoadedCalibration
+    calls: int
+
+    @property
+    def execution_status(self) -> str:
+        """`evaluated`: the pair is published."""
+        return self.calibration.result.execution_status
+
+    @property
+    def calibration_status(self) -> str:
+        """`pass` or `fail` by the gates; `not_applicable` for the bias probes."""
+        return self.calibration.result.calibration_status
+
+    @property
+    def result(self) -> str:
+        """File name of the result document."""
+        return PAIR_NAMES[self.calibration.bank].result
+
+
+def _never() -> bool:
+    return False
+
+
+def examine(
+    plan: ExaminationPlan,
+    reviewer: Reviewer,
+    *,
+    out: PrivateRoot,
+    resume: bool = False,
+    manifest: Callable[[], str] = runtime_manifest_hash,
+    observer: Observer | None = None,
+    cancelled: Callable[[], bool] = _never,
+) -> Examination:
+    """Examine a reviewer and publish what came of it.
+
+    Args:
+        plan: what is asked.
+        reviewer: who is asked; a simulated one must have been made with the bank of the plan.
+        out: the folder, a private root of kind `out` with nothing else in it.
+        resume: go on with what was begun there; also right for a folder in which nothing was begun.
+        manifest: computes the runtime manifest hash anew at every call.
+        observer: is told how far it has come.
+        cancelled: asked before and during each call; True stops.
+
+    Raises:
+        ExaminationRefused: with its code; also when a repeat failed, whose call is spent then.
+        EvidenceError: a write or read failed; after a repair, resume.
+        ValueError: an adapter that the loader of pairs does not know.
+    """
+    watching = observer or Silent()
+    _check_plan(plan, reviewer)
+    with _locked(out):
+        if not resume:
+            refuse_claimed(out)
+        inputs = _inputs(out, plan)
+        current = _manifest(manifest)
+        binding = _bind(out, plan, reviewer, inputs, current)
+        given = Sampling(reviewer, manifest, watching, cancelled, tries.LOCK_WAIT_SECONDS)
+        calls = 0
+        for number, repeat in enumerate(tries.read_repeats(out, binding, inputs), start=1):
+            if repeat.complete:
+                watching.repeat_kept(number, plan.repeats)
+                continue
+            _sample(out, number, repeat, binding, given)
+            calls += 1
+        attempts = [each for repeat in tries.read_repeats(out, binding, inputs) for each in repeat.attempts]
+        loaded = publish_examination(out, binding, attempts, inputs)
+        watching.published(loaded.result.calibration_status)
+        return Examination(loaded, calls)
+
+
+def _check_plan(plan: ExaminationPlan, reviewer: Reviewer) -> None:
+    adapter = reviewer.adapter
+    if ADAPTERS.get(adapter.name) is None:
+        raise ValueError(f"no adapter of the name {adapter.name} can be examined")
+    if plan.repeats not in REPEATS:
+        raise ExaminationRefused(
+            RefusalCode.INVALID_REPEATS, f"A reviewer is asked 2 to 5 times, not {plan.repeats}."
+        )
+    if plan.timeout_seconds not in TIMEOUT_SECONDS:
+        raise ExaminationRefused(
+            RefusalCode.INVALID_TIMEOUT, f"A call may take 1 to 600 seconds, not {plan.timeout_seconds}."
+        )
+    if not re.fullmatch(MODEL_NAME, plan.model):
+        raise ExaminationRefused(
+            RefusalCode.INVALID_MODEL,
+            "A model id has 1 to 128 letters, digits and . _ : / - and begins with a letter or digit.",
+        )
+    if not re.fullmatch(FAMILY_NAME, plan.reviewer_family):
+        raise ExaminationRefused(
+            RefusalCode.INVALID_REVIEWER_FAMILY,
+            "A reviewer family has 1 to 64 letters, digits and . _ - and begins with a letter or digit.",
+        )
+    if adapter.family not in (None, plan.reviewer_family):
+        raise ExaminationRefused(
+            RefusalCode.INVALID_REVIEWER_FAMILY,
+            f"Reviewers of {adapter.name} belong to the family {adapter.family}; name that one.",
+        )
+    if (adapter.name == SIMULATED) is not (reviewer.simulation is not None):
+        raise ExaminationRefused(
+            RefusalCode.INVALID_SIMULATION,
+            "Settings of a simulation belong to a simulated reviewer and to no other.",
+        )
+
+
+@contextmanager
+def _locked(out: PrivateRoot) -> Iterator[None]:
+    """One command at a time in a folder; nobody waits for a command that may take an hour."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(Lock(out, EXAMINATION_LOCK).hold(0, "reviewer calibration"))
+        except LockError as error:
+            busy = error.code is LockCode.LOCK_BUSY
+            code = RefusalCode.FOLDER_BUSY if busy else RefusalCode.FOLDER_UNUSABLE
+            raise ExaminationRefused(code, str(error), field=EXAMINATION_LOCK) from error
+        out.sweep()
+        yield
+
+
+def _inputs(out: PrivateRoot, plan: ExaminationPlan) -> FrozenInputs:
+    try:
+        return load_inputs(out.around.fs, plan.bank)
+    except ProtocolError as error:
+        raise ExaminationRefused(RefusalCode.FIXTURE_INVALID, str(error), field=error.where) from error
+
+
+def _manifest(manifest: Callable[[], str]) -> str:
+    try:
+        return manifest()
+    except CalibrationError as error:
+        raise ExaminationRefused(RefusalCode.RUNTIME_MANIFEST_UNAVAILABLE, error.sentence) from error
+
+
+def _identity(out: PrivateRoot, reviewer: Reviewer) -> Executable:
+    try:
+        return reviewer.adapter.identify(out.around)
+    except (ExecutableError, EvidenceError) as error:
+        raise ExaminationRefused(RefusalCode.PROVIDER_IDENTITY_UNAVAILABLE, str(error)) from error
+
+
+def _bind(
+    out: PrivateRoot, plan: ExaminationPlan, reviewer: Reviewer, inputs: FrozenInputs, manifest_hash: str
+) -> Binding:
+    executable = _identity(out, reviewer)
+    proposal: dict[str, Any] = {
+        "schema_version": 1,
+        "artifact_contract": "skill-effectiveness-reviewer-calibration-binding-v1",
+        "provider": reviewer.adapter.name,
+        "provider_cli_version": executable.version,
+        "provider_executable_hash": executable.sha256,
+        "model": plan.model,
+        "reviewer_family": plan.reviewer_family,
+        "bank": plan.bank,
+        "known_answer_fixture_hash": inputs.bank.known_answer_fixture_hash,
+        "case_fixture_hash": inputs.bank.case_fixture_hash,
+        "pilot_gates_hash": inputs.gates_hash,
+        "prompt_hash": prompt_hash(),
+        "repeat_count": plan.repeats,
+        "timeout_seconds": plan.timeout_seconds,
+        "runtime_manifest_hash": manifest_hash,
+    }
+    if reviewer.simulation is not None:
+        proposal |= {"simulation": reviewer.simulation, "synthetic": True}
+    names = PAIR_NAMES[plan.bank]
+    return bind_folder(out, proposal, (tries.ATTEMPTS, tries.ENDINGS, names.evidence, names.result))
+
+
+def _sample(out: PrivateRoot, number: int, repeat: Repeat, binding: Binding, given: Sampling) -> None:
+    """Make the next attempt of a repeat; its failure ends the command."""
+    of = binding.repeat_count
+    if repeat.upcoming is None:
+        raise ExaminationRefused(
+            RefusalCode.ATTEMPTS_EXHAUSTED,
+            f"Repeat {number} of {of} has used all {tries.ATTEMPTS_MAX} attempts; start in a new folder.",
+        )
+    if given.cancelled():
+        raise ExaminationRefused(
+            RefusalCode.CANCELLED, f"Stopped before repeat {number} of {of}; resume to go on with it."
+        )
+    given.observer.repeat_started(number, of, repeat.upcoming)
+    name = tries.attempt_name(number, repeat.upcoming)
+    request = SampleRequest(
+        sample_id=name,
+        model=binding.model,
+        reviewer_family=binding.reviewer_family,
+        timeout_seconds=binding.timeout_seconds,
+        runtime_manifest_hash=binding.runtime_manifest_hash,
+        bank=binding.bank,
+    )
+    try:
+        with out.child(tries.ATTEMPTS, name, create=True) as root:
+            take_sample(root, request, given)
+    except CallFailed as failed:
+        told = _record(out, name, failed, binding)
+        state = f"{failed.ending}:{failed.detail}" if failed.detail else failed.ending
+        raise _failed(number, of, repeat.upcoming, state, f"{failed.sentence}{told}") from failed
+    except CalibrationError as error:
+        raise _failed(number, of, repeat.upcoming, error.code.value, error.sentence) from error
+
+
+def _record(out: PrivateRoot, name: str, failed: CallFailed, binding: Binding) -> str:
+    """Keep how the call ended; when that fails, say so beside the failure that matters more."""
+    try:
+        tries.record_ending(out, name, failed, synthetic=binding.synthetic is True)
+    except EvidenceError as error:
+        return f" How it ended could not be recorded ({error.code})."
+    return ""
+
+
+def _failed(number: int, of: int, attempt: int, state: str, told: str) -> ExaminationRefused:
+    return ExaminationRefused(
+        RefusalCode.REPEAT_FAILED,
+        f"Repeat {number} of {of} failed in its attempt {attempt} with {state}: {told} "
+        "Completed repeats are kept; resume to go on.",
+        field=state,
+    )

@@ -1,0 +1,31 @@
+"""What other rooms may import."""
+
+from __future__ import annotations
+
+from skill_effectiveness import providers
+
+
+def test_the_public_names_are_these() -> None:
+    """P13: a change of this list is a change of what other rooms can rely on."""
+    assert providers.__all__ == [
+        "RETRYABLE",
+        "UNKNOWN_USAGE",
+        "CallKind",
+        "CallOutcome",
+        "CallWarning",
+        "CodexProvider",
+        "Ending",
+        "JudgeCall",
+        "Provider",
+        "ProviderCode",
+        "ProviderError",
+        "ProviderErrorKind",
+        "ReplyError",
+        "ShownTruth",
+        "SimulatedReviewer",
+        "SimulatedSettings",
+        "Usage",
+        "WarningCode",
+        "one_json_object",
+    ]
+    assert all(hasattr(providers, name) for name in providers.__all__)
