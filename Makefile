@@ -33,14 +33,15 @@ lint: $(STAMP) ## format, lint, types, floors, generated schemas
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
-	@$(BIN)/python -m skill_effectiveness.cli.schemas --check
+	@$(BIN)/python tools/schemas.py --check
+	@$(BIN)/python tools/freeze_banks.py --check >/dev/null
 
 format: $(STAMP) ## rewrite the tree in the house's format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
 schemas: $(STAMP) ## generate schemas/ from the models
-	@$(BIN)/python -m skill_effectiveness.cli.schemas
+	@$(BIN)/python tools/schemas.py
 
 bench: $(STAMP) ## every figure, each against a rival measured in the same run
 	@$(BIN)/python -m benchmarks

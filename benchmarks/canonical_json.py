@@ -44,7 +44,7 @@ def main() -> int:
     for name, value in SHAPES.items():
         repeats = max(1, 200_000 // len(dump(value)))
         cost = ratio(
-            partial(dump, value), partial(json.dumps, value, sort_keys=True), rounds=15, repeats=repeats
+            partial(dump, value), partial(json.dumps, value, sort_keys=True), rounds=25, repeats=repeats
         )
         figures.append(Figure(f"canonical_json/{name}", cost, GOAL))
     return report(*figures)

@@ -132,14 +132,17 @@ class TestWhatIsRefused:
         with folder_of_nobody() as folder:
             assert child_output(code, folder) == "file_mode"
 
-    def test_a_kernel_that_does_not_let_us(self, tmp_path: Path, root: PrivateRoot) -> None:
+    @pytest.mark.usefixtures("root")
+    def test_a_kernel_that_does_not_let_us(self, tmp_path: Path) -> None:
         for number, code in ((errno.EACCES, FileCode.NOT_READABLE), (errno.EIO, FileCode.IO_ERROR)):
             with reopened(tmp_path, Injection("open_read", number, about=ending("f"))) as watched:
                 assert refusal(watched) is code
 
 
 class TestRaces:
-    def test_a_link_swapped_in_before_the_opening_is_not_followed(self, tmp_path: Path, root: PrivateRoot) -> None:
+    def test_a_link_swapped_in_before_the_opening_is_not_followed(
+        self, tmp_path: Path, root: PrivateRoot
+    ) -> None:
         """E14: a file swapped for a link between check and use is not followed."""
 
         def swap() -> None:

@@ -72,11 +72,16 @@ class TestRecordingFs:
         with pytest.raises(OSError, match="Input/output"):
             fs.fsync(fd)
         fs.close(fd)
-        assert [(step.operation, step.data) for step in fs.steps] == [("create_exclusive", b""), ("write", b"ab")]
+        assert [(step.operation, step.data) for step in fs.steps] == [
+            ("create_exclusive", b""),
+            ("write", b"ab"),
+        ]
 
     def test_shows_the_disk_between_two_steps(self, tmp_path: Path) -> None:
         seen: list[list[str]] = []
-        fs = RecordingFs(RealFs(), after=lambda _step: seen.append(sorted(p.name for p in tmp_path.iterdir())))
+        fs = RecordingFs(
+            RealFs(), after=lambda _step: seen.append(sorted(p.name for p in tmp_path.iterdir()))
+        )
         _a_little_of_everything(fs, tmp_path)
         assert seen[0] == ["d"]
         assert seen[-5:] == [["d", "f", "g"], ["d", "f", "h"], ["d", "h"], ["h"], ["h"]]

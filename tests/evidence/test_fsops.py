@@ -275,7 +275,7 @@ class TestRemoveTree:
 
     def test_names_that_are_not_utf8(self, folder: Path) -> None:
         (folder / "tree").mkdir()
-        os.mkdir(os.fsencode(folder / "tree") + b"/\xff\xfe")
+        (folder / "tree" / "\udcff\udcfe").mkdir()
         remove_tree(RealFs(), folder / "tree")
         assert not (folder / "tree").exists()
 

@@ -28,6 +28,11 @@ def store(path: Path, fs: FileSystem | None = None) -> PrivateRoot:
     return PrivateRoot.open(path, RootKind.STORE, around=around, checkout=None)
 
 
+def document(located_at: str, root_id: str, version: str) -> str:
+    contract = '"artifact_contract":"skill-effectiveness-root-v1"'
+    return f'{{{contract},"located_at":{located_at},"root_id":"{root_id}","schema_version":{version}}}'
+
+
 @pytest.fixture
 def first(tmp_path: Path) -> Path:
     path = tmp_path.resolve() / "first"
@@ -39,11 +44,7 @@ def test_is_made_on_first_use(first: Path) -> None:
     """E19: `root.json` has the fixed form, canonical with a line feed, and is private."""
     with store(first) as root:
         assert root.identity().root_id == ID
-    expected = (
-        f'{{"artifact_contract":"skill-effectiveness-root-v1","located_at":["{first}"],'
-        f'"root_id":"{ID}","schema_version":1}}\n'
-    )
-    assert (first / "root.json").read_text() == expected
+    assert (first / "root.json").read_text() == document(f'["{first}"]', ID, "1") + "\n"
     assert (first / "root.json").stat().st_mode & 0o7777 == 0o600
 
 
@@ -100,12 +101,13 @@ def test_is_not_noted_without_the_lock(first: Path) -> None:
     [
         ("{}\n", "missing_field"),
         ("{", "syntax"),
-        ('{"artifact_contract":"skill-effectiveness-root-v1","located_at":["/x"],"root_id":"root-1","schema_version":1}\n', "wrong_value"),
-        (f'{{"artifact_contract":"skill-effectiveness-root-v1","located_at":[],"root_id":"{ID}","schema_version":1}}\n', "wrong_value"),
-        (f'{{"artifact_contract":"skill-effectiveness-root-v1","located_at":["/x"],"root_id":"{ID}","schema_version":true}}\n', "wrong_type"),
-        (f'{{"artifact_contract":"skill-effectiveness-root-v1","located_at":["/x"],"root_id":"{ID}","schema_version":1}}', "not_canonical"),
+        (document('["/x"]', "root-1", "1") + "\n", "wrong_value"),
+        (document("[]", ID, "1") + "\n", "wrong_value"),
+        (document('["/x"]', ID, "2") + "\n", "wrong_value"),
+        (document('["/x"]', ID, "true") + "\n", "wrong_type"),
+        (document('["/x"]', ID, "1"), "not_canonical"),
     ],
-)  # fmt: skip
+)
 def test_is_never_guessed_or_repaired(first: Path, text: str, code: str) -> None:
     """E19: a damaged `root.json` is refused and stays as it is."""
     (first / "root.json").write_text(text)

@@ -50,7 +50,7 @@ def root(tmp_path: Path) -> Iterator[PrivateRoot]:
 @pytest.fixture
 def holder(root: PrivateRoot) -> Iterator[subprocess.Popen[str]]:
     """A living process that holds the lock."""
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: S603 - this interpreter with code of ours
         [sys.executable, "-c", HOLD_AND_WAIT, str(root.path.parent)],
         stdout=subprocess.PIPE,
         text=True,
@@ -147,7 +147,9 @@ class TestWaiting:
         assert f"process {holder.pid} on host" in str(error)
         assert "count the stars" in str(error)
 
-    def test_a_dead_holder_is_followed_at_once(self, root: PrivateRoot, holder: subprocess.Popen[str]) -> None:
+    def test_a_dead_holder_is_followed_at_once(
+        self, root: PrivateRoot, holder: subprocess.Popen[str]
+    ) -> None:
         """E27: the kernel releases the lock of a killed holder; its record does not matter."""
         holder.kill()
         holder.wait()
@@ -197,7 +199,9 @@ class TestHolder:
                 "time": "2026-03-04T05:06:07.000+00:00",
             }
             assert recorded == expected
-            assert Lock(root, NAME).holder() == Holder(**expected)
+            assert Lock(root, NAME).holder() == Holder(
+                os.getpid(), recorded["process_start"], "boot", "host", "take sample s-1", recorded["time"]
+            )
         assert Lock(root, NAME).holder() is None
         assert root.names() == (NAME,)
 
@@ -211,7 +215,8 @@ class TestChildren:
             "from tests.support.private import out_root\n"
             "with out_root(pathlib.Path(sys.argv[1])) as root, Lock(root, '.sample.lock').hold(0, 'x'):\n"
             "    shell = 'sleep 30 >/dev/null 2>&1 & echo $!'\n"
-            "    child = subprocess.run(['sh', '-c', shell], stdout=subprocess.PIPE, close_fds=False, text=True)\n"
+            "    run = {'stdout': subprocess.PIPE, 'close_fds': False, 'text': True}\n"
+            "    child = subprocess.run(['sh', '-c', shell], **run)\n"
             "    print(child.stdout)\n"
         )
         grandchild = int(child_output(code, root.path.parent))
@@ -272,7 +277,7 @@ class TestUnsafeLockFiles:
 
         cases: dict[str, Callable[[], object]] = {
             "link": lambda: lock.symlink_to(outside),
-            "folder": lambda: lock.mkdir(),
+            "folder": lock.mkdir,
             "mode": open_to_others,
             "hard link": linked,
             "fifo": lambda: os.mkfifo(lock, 0o600),
@@ -282,7 +287,11 @@ class TestUnsafeLockFiles:
             before = lock.lstat()
             assert refusal(root).code is LockCode.LOCK_UNSAFE
             after = lock.lstat()
-            assert (before.st_ino, before.st_mode, before.st_nlink) == (after.st_ino, after.st_mode, after.st_nlink)
+            assert (before.st_ino, before.st_mode, before.st_nlink) == (
+                after.st_ino,
+                after.st_mode,
+                after.st_nlink,
+            )
             if lock.is_dir() and not lock.is_symlink():
                 lock.rmdir()
             else:
@@ -301,14 +310,16 @@ class TestUnsafeLockFiles:
             assert fs.open_paths == [str(watched.path)]
 
     def test_exchanged_while_being_locked(self, root: PrivateRoot, tmp_path: Path) -> None:
-        """E25: two processes that lock two files of one name would both hold it, so an exchanged file is refused."""
+        """E25: two processes that lock two files of one name would both hold it, so an exchanged file is
+        refused.
+        """
         root.publish(NAME, b"")
 
         def exchange() -> None:
             (root.path / NAME).unlink()
             root.publish(NAME, b"")
 
-        for before in (exchange, lambda: (root.path / NAME).unlink()):
+        for before in (exchange, (root.path / NAME).unlink):
             # The third look at the name is the one after locking.
             watching = Injection("lstat", nth=3, about=lambda path: path.endswith(NAME), before=before)
             with out_root(tmp_path.resolve(), FaultFs(RealFs(), watching)) as watched:
@@ -359,7 +370,9 @@ class TestFailures:
 
     @pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE, errno.ENOSPC, errno.EROFS])
     def test_every_step_that_fails(self, tmp_path: Path, number: int) -> None:
-        """E25: whatever step fails, the code is `lock_unavailable`, nothing stays locked or open, and a repeat succeeds."""
+        """E25: whatever step fails, the code is `lock_unavailable`, nothing stays locked or open, and a
+        repeat succeeds.
+        """
         recording = RecordingFs(RealFs())
         (tmp_path / "counted").mkdir()
         with out_root(tmp_path.resolve() / "counted", recording) as root:
@@ -379,7 +392,9 @@ class TestFailures:
                 with Lock(root, NAME).hold(0, "test"):
                     pass
 
-    def test_a_record_that_cannot_be_taken_away_does_not_matter(self, root: PrivateRoot, tmp_path: Path) -> None:
+    def test_a_record_that_cannot_be_taken_away_does_not_matter(
+        self, root: PrivateRoot, tmp_path: Path
+    ) -> None:
         fs = FaultFs(RealFs(), Injection("unlink", errno.EIO, about=lambda path: path.endswith(".holder")))
         with out_root(tmp_path.resolve(), fs) as watched, Lock(watched, NAME).hold(0, "test"):
             pass
@@ -445,7 +460,7 @@ from skill_effectiveness.evidence.lock import Lock
 from tests.support.private import out_root
 
 WORKERS, EACH = 16, 50
-# Shared: who is inside (number + 1), acquisitions so far, violations, and for each worker whether it was killed.
+# Shared: who is inside (number + 1), violations, for each worker whether it was killed, acquisitions.
 shared = mmap.mmap(-1, 4096)
 INSIDE, VIOLATIONS, KILLED, DONE = 0, 4, 16, 2048
 

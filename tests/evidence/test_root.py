@@ -45,7 +45,12 @@ class TestRoot:
 
     def test_cannot_be_used_after_it_was_closed(self, root: PrivateRoot) -> None:
         root.close()
-        for use in (lambda: root.read("f"), lambda: root.publish("f", b""), root.names, lambda: root.child("a")):
+        for use in (
+            lambda: root.read("f"),
+            lambda: root.publish("f", b""),
+            root.names,
+            lambda: root.child("a"),
+        ):
             with pytest.raises(ValueError, match="closed"):
                 use()
 
@@ -55,7 +60,9 @@ class TestRoot:
         assert root.around.host == "host"
 
     def test_goes_on_when_its_path_is_taken_over(self, root: PrivateRoot, tmp_path: Path) -> None:
-        """E14: after opening, everything happens in the folder that was checked, whatever its path leads to now."""
+        """E14: after opening, everything happens in the folder that was checked, whatever its path leads to
+        now.
+        """
         root.path.rename(tmp_path / "moved")
         (tmp_path / "root").symlink_to("/etc")
         root.publish("f", b"x")
@@ -106,7 +113,9 @@ class TestChild:
         assert refused_child(root, "a", "b") == (RootCode.ROOT_MISSING, "a/b")
 
     def test_passes_the_same_checks(self, tmp_path: Path, root: PrivateRoot) -> None:
-        """E13 E17: a folder below is no link, a folder, ours and exactly 0700, and keeps what is wrong with it."""
+        """E13 E17: a folder below is no link, a folder, ours and exactly 0700, and keeps what is wrong with
+        it.
+        """
         (root.path / "real").mkdir(mode=0o700)
         (root.path / "link").symlink_to("real")
         (root.path / "file").write_bytes(b"")
@@ -144,7 +153,9 @@ class TestChild:
     def test_of_a_store_is_private_although_the_store_need_not_be(self, tmp_path: Path) -> None:
         (tmp_path / "store").mkdir()
         (tmp_path / "store").chmod(0o755)
-        with PrivateRoot.open(tmp_path / "store", RootKind.STORE, around=surroundings(), checkout=None) as store:
+        with PrivateRoot.open(
+            tmp_path / "store", RootKind.STORE, around=surroundings(), checkout=None
+        ) as store:
             with store.child("trial", create=True) as trial:
                 trial.publish("f", b"")
             (store.path / "trial").chmod(0o755)

@@ -80,10 +80,12 @@ class TestEachSignal:
 
 def test_a_quiet_window_changes_nothing() -> None:
     code = (
-        "before = [signal.getsignal(n) for n in (1, 2, 3, 15)], signal.pthread_sigmask(signal.SIG_BLOCK, ())\n"
+        "def state():\n"
+        "    handlers = [signal.getsignal(n) for n in (1, 2, 3, 15)]\n"
+        "    return handlers, signal.pthread_sigmask(signal.SIG_BLOCK, ())\n"
+        "before = state()\n"
         "with TerminationWindow() as window: say(window.terminated())\n"
-        "after = [signal.getsignal(n) for n in (1, 2, 3, 15)], signal.pthread_sigmask(signal.SIG_BLOCK, ())\n"
-        "say(before == after)\n"
+        "say(before == state())\n"
     )
     assert printed(code) == ["False", "True"]
 

@@ -6,10 +6,12 @@ import errno
 import hashlib
 import os
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
+from skill_effectiveness.evidence import writes
 from skill_effectiveness.evidence.faults import FileCode, FileError
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection, RecordingFs
 from skill_effectiveness.evidence.fsops import RealFs
@@ -76,7 +78,14 @@ def root(tmp_path: Path) -> Iterator[PrivateRoot]:
 
 class TestSteps:
     def test_publish_links_a_durable_file_and_makes_the_name_durable(self, tmp_path: Path) -> None:
-        assert steps_of("publish", tmp_path) == ["create_exclusive", "write", "fsync", "link", "unlink", "fsync_dir"]
+        assert steps_of("publish", tmp_path) == [
+            "create_exclusive",
+            "write",
+            "fsync",
+            "link",
+            "unlink",
+            "fsync_dir",
+        ]
 
     def test_replace_renames_a_durable_file_and_makes_the_name_durable(self, tmp_path: Path) -> None:
         assert steps_of("replace", tmp_path) == ["create_exclusive", "write", "fsync", "rename", "fsync_dir"]
@@ -139,8 +148,12 @@ class TestSteps:
 class TestEveryErrorAtEveryStep:
     @pytest.mark.parametrize("number", ERRNOS)
     @pytest.mark.parametrize("name", OPERATIONS)
-    def test_old_or_new_no_leftover_and_the_repeat_succeeds(self, tmp_path: Path, name: str, number: int) -> None:
-        """E22: every errno at every step gives its code, keeps old or new content, and the same call then succeeds."""
+    def test_old_or_new_no_leftover_and_the_repeat_succeeds(
+        self, tmp_path: Path, name: str, number: int
+    ) -> None:
+        """E22: every errno at every step gives its code, keeps old or new content, and the same call then
+        succeeds.
+        """
         first = tmp_path / "undisturbed"
         first.mkdir()
         steps = steps_of(name, first)
@@ -172,8 +185,12 @@ class TestEveryErrorAtEveryStep:
             assert (folder / "history" / f"report-{DIGEST_OF_OLD}.json").read_bytes() == OLD
 
     @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
-    def test_a_failed_fsync_of_the_file_is_final(self, tmp_path: Path, root: PrivateRoot, number: int) -> None:
-        """E22: after a failed fsync the descriptor is given up, the old bytes stay, and no second fsync is tried on it."""
+    def test_a_failed_fsync_of_the_file_is_final(
+        self, tmp_path: Path, root: PrivateRoot, number: int
+    ) -> None:
+        """E22: after a failed fsync the descriptor is given up, the old bytes stay, and no second fsync is
+        tried on it.
+        """
         fs = FaultFs(RealFs(), first := Injection("fsync", number), every := Injection("fsync", nth=0))
         with out_root(tmp_path, fs) as watched:
             with pytest.raises(FileError):
@@ -197,9 +214,9 @@ class TestEveryErrorAtEveryStep:
             raise KeyboardInterrupt
 
         for nth in range(1, 5):
-            with out_root(tmp_path, FaultFs(RealFs(), Injection("*", nth=nth, before=interrupt))) as watched:
-                with pytest.raises(KeyboardInterrupt):
-                    watched.replace("report.json", NEW)
+            fs = FaultFs(RealFs(), Injection("*", nth=nth, before=interrupt))
+            with out_root(tmp_path, fs) as watched, pytest.raises(KeyboardInterrupt):
+                watched.replace("report.json", NEW)
             assert root.read("report.json") == OLD
             assert temporaries(tmp_path) == []
 
@@ -207,7 +224,9 @@ class TestEveryErrorAtEveryStep:
         def open_to_all(status: os.stat_result) -> os.stat_result:
             return os.stat_result((0o100777, *status[1:]))
 
-        fs = FaultFs(RealFs(), Injection("fstat", nth=0, change=open_to_all, about=lambda path: ".tmp" in path))
+        fs = FaultFs(
+            RealFs(), Injection("fstat", nth=0, change=open_to_all, about=lambda path: ".tmp" in path)
+        )
         with out_root(tmp_path, fs) as watched, pytest.raises(FileError) as caught:
             watched.publish("f", NEW)
         assert caught.value.code is FileCode.FILE_MODE
@@ -248,7 +267,8 @@ class TestPublish:
         assert root.read("report.json") == OLD
         assert root.names() == ("report.json",)
 
-    def test_the_name_is_made_durable_for_a_publisher_that_died(self, tmp_path: Path, root: PrivateRoot) -> None:
+    @pytest.mark.usefixtures("root")
+    def test_the_name_is_made_durable_for_a_publisher_that_died(self, tmp_path: Path) -> None:
         fs = RecordingFs(RealFs())
         with out_root(tmp_path, fs) as watched:
             watched.publish("report.json", OLD)
@@ -257,7 +277,8 @@ class TestPublish:
     def test_a_publisher_that_is_faster_wins(self, tmp_path: Path, root: PrivateRoot) -> None:
         for name, theirs, refused in (("same", NEW, False), ("other", OLD, True)):
             fs = FaultFs(
-                RealFs(), Injection("link", before=lambda name=name, theirs=theirs: root.publish(name, theirs))
+                RealFs(),
+                Injection("link", before=partial(root.publish, name, theirs)),
             )
             with out_root(tmp_path, fs) as watched:
                 if refused:
@@ -305,13 +326,11 @@ class TestPublish:
                 assert caught.value.code is code
         assert root.names() == ("report.json",)
 
-    def test_a_temporary_that_exists_is_not_touched(self, tmp_path: Path, root: PrivateRoot) -> None:
+    def test_a_temporary_that_exists_is_not_touched(self, root: PrivateRoot) -> None:
         leftover = root.path / ".f.0000000000000000.tmp"
         leftover.write_bytes(b"left by a crash")
         folder = root.folder
-        blind = type(folder)(folder.fs, folder.fd, "", lambda size: bytes(size))
-        from skill_effectiveness.evidence import writes  # noqa: PLC0415 - white box
-
+        blind = type(folder)(folder.fs, folder.fd, "", bytes)
         with pytest.raises(FileError) as caught:
             writes.publish(blind, "f", NEW)
         assert caught.value.code is FileCode.IO_ERROR
@@ -333,7 +352,7 @@ class TestReplaceAndRemove:
             ("open", FileCode.FILE_MODE),
             ("report.json", FileCode.FILE_LINKS),
         ):
-            for attempt in (lambda name=name: root.replace(name, NEW), lambda name=name: root.remove(name)):
+            for attempt in (partial(root.replace, name, NEW), partial(root.remove, name)):
                 with pytest.raises(FileError) as caught:
                     attempt()
                 assert caught.value.code is code
@@ -381,7 +400,7 @@ class TestArchive:
 
 
 class TestSweep:
-    def test_takes_own_temporaries_only(self, tmp_path: Path, root: PrivateRoot) -> None:
+    def test_takes_own_temporaries_only(self, root: PrivateRoot) -> None:
         mine = [".a.0123456789abcdef.tmp", ".b.json.ffffffffffffffff.tmp"]
         for name in (*mine, "foreign", ".a.0123.tmp", "a.tmp"):
             (root.path / name).write_bytes(b"")

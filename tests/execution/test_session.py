@@ -44,7 +44,7 @@ class TestTheFolders:
             os.umask(before)
 
     def test_lie_beside_each_other(self, tmp_path: Path) -> None:
-        """P3: the temporary folder holds none of the others, so it is no ancestor of a configuration folder."""
+        """P3: the temporary folder is no ancestor of a configuration folder, or of any other."""
         with SessionFolders(around(tmp_path)) as session:
             assert {path.parent for path in five(session).values()} == {session.parent}
             assert session.parent.parent == tmp_path.resolve()

@@ -6,17 +6,19 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
 from skill_effectiveness.execution import Ended, Limits, leftovers, process, supervision, supervisor
+from skill_effectiveness.execution.descriptors import high_sockets
 from tests.support.processes import Lines, alive, all_dead, call, family, noted, python, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 REAL = supervision.SUPERVISOR
 
@@ -45,6 +47,10 @@ real["main"](sys.argv[1:])
     replaced(monkeypatch, folder, source)
 
 
+def gone(pid: int) -> bool:
+    return not alive(pid)
+
+
 @pytest.fixture
 def stray(tmp_path: Path) -> Iterator[Path]:
     """A folder of noted processes, whatever is left of which is killed at the end."""
@@ -54,13 +60,11 @@ def stray(tmp_path: Path) -> Iterator[Path]:
         pid = int(path.read_text())
         if alive(pid):
             os.kill(pid, signal.SIGKILL)
-            wait_until(lambda pid=pid: not alive(pid))
+            assert wait_until(partial(gone, pid))
 
 
 SESSION = "spawn(lambda: (os.setsid(), note('session'), time.sleep(60))); wait_for('session')"
-NO_SIGNALS = (
-    "real['KILL_SECONDS'] = 0.2\nos.kill = os.killpg = refuse\nsignal.pidfd_send_signal = refuse\n"
-)
+NO_SIGNALS = "real['KILL_SECONDS'] = 0.2\nos.kill = os.killpg = refuse\nsignal.pidfd_send_signal = refuse\n"
 
 
 class TestTheProcessTable:
@@ -96,8 +100,9 @@ class TestTheProcessTable:
             child.wait()
 
     def test_who_is_below(self) -> None:
-        script = "/bin/sh -c '/bin/sleep 60; true' & read x"
-        with subprocess.Popen(["/bin/sh", "-c", script], stdin=subprocess.PIPE) as child:
+        with subprocess.Popen(
+            ["/bin/sh", "-c", "/bin/sh -c '/bin/sleep 60; true' & read x"], stdin=subprocess.PIPE
+        ) as child:
             try:
                 tree = psutil.Process(child.pid)
                 assert wait_until(lambda: len(tree.children(recursive=True)) == 2)
@@ -215,9 +220,7 @@ class TestAFaultOfTheSupervisor:
         assert result.ended is Ended.SUPERVISOR_LOST
         assert result.wall_seconds < 3
 
-    def test_a_supervisor_that_takes_no_order(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_supervisor_that_takes_no_order(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """R26: an order larger than the socket holds does not block us beyond the limit."""
         replaced(monkeypatch, tmp_path, "import time; time.sleep(60)")
         words = ["x" * 100_000] * 15
@@ -243,7 +246,7 @@ class TestWithoutAnAsker:
         order = supervision.Order(["/usr/bin/touch", str(mark)], "/", {}, "t", 1.0).encoded()
         assert order is not None
         for cut in (0, 1, 5, len(order) - 1):
-            ours, theirs = supervision.high_sockets()
+            ours, theirs = high_sockets()
             with ours, theirs:
                 child = subprocess.Popen(  # noqa: S603 - our own file
                     [sys.executable, "-I", "-S", "-B", REAL, str(theirs.fileno()), "0", "1", "2"],

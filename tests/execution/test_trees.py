@@ -187,7 +187,7 @@ class TestAfterALimit:
     def test_a_flood_from_a_grandchild(self, tmp_path: Path) -> None:
         """P10: the program has ended, a descendant goes on writing into its stdout."""
         source = (
-            "def flood():\n    os.setsid(); note('flood')\n    while True: os.write(1, b'x' * 1000 + b'\\n')\n"
+            "def flood():\n    os.setsid(); note('flood')\n    while True: say('x' * 1000)\n"
             "spawn(flood); wait_for('flood'); say('end')"
         )
         result = call(family(source, tmp_path / "pids"))
@@ -200,7 +200,7 @@ class TestTheSupervisor:
     def test_killed_by_its_own_program(self, tmp_path: Path, escape: str) -> None:
         """P10: noticed, cleaned up after, and never a success although the answer was complete."""
         lines = Lines(marker=b"answer")
-        source = escape + "note('main'); say('answer'); os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)"
+        source = escape + "note('main'); say('answer')\nos.kill(os.getppid(), signal.SIGKILL); time.sleep(60)"
         result = call(family(source, tmp_path / "pids"), on_line=lines)
         assert result.ended is Ended.SUPERVISOR_LOST
         assert (result.exit_code, result.signal) == (None, None)

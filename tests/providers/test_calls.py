@@ -95,7 +95,9 @@ class TestJudgeCall:
         assert caught.value.code is ProviderCode.INVALID_CALL
 
     def test_the_schema_is_sent_in_its_canonical_form(self) -> None:
-        assert JudgeCall("Ask.", {"b": [1], "a": "é"}, "model", 1).schema_bytes() == '{"a":"é","b":[1]}'.encode()
+        assert (
+            JudgeCall("Ask.", {"b": [1], "a": "é"}, "model", 1).schema_bytes() == '{"a":"é","b":[1]}'.encode()
+        )
 
     def test_neither_prompt_nor_schema_shows_in_a_trace(self) -> None:
         """R39: what is asked does not leak through `repr`."""

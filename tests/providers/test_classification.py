@@ -12,6 +12,7 @@ from skill_effectiveness.providers import UNKNOWN_USAGE, Ending, ProviderErrorKi
 from skill_effectiveness.providers.classification import Classification, Facts, Words, classify, outcome_of
 from skill_effectiveness.providers.events import (
     Event,
+    Flood,
     Message,
     ModelReported,
     Notice,
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
 WELL = ProcessResult(ended=Ended.EXITED, exit_code=0, stdin_complete=True)
 BADLY = replace(WELL, exit_code=1)
 WORDS = Words(
-    error_kind={"quota": ProviderErrorKind.QUOTA_UNAVAILABLE, "busy": ProviderErrorKind.SERVER_ERROR}.__getitem__,
+    error_kind={
+        "quota": ProviderErrorKind.QUOTA_UNAVAILABLE,
+        "busy": ProviderErrorKind.SERVER_ERROR,
+    }.__getitem__,
     silent_kind=lambda process: ProviderErrorKind.UNSUPPORTED_FLAG if process.stderr else None,
 )
 SESSION = SessionStarted("s-1")
@@ -72,17 +76,21 @@ class TestSuccess:
 
     def test_the_last_message_of_the_last_turn_is_the_answer(self) -> None:
         """P6: a preamble is not the answer."""
-        events = [SESSION, TurnStarted(), Message("Let me see."), Reasoning("hm"), Message('{"a":1}'), DONE]
+        said: list[Event] = [Message("Let me see."), Reasoning("hm"), Message('{"a":1}')]
 
-        assert ending(events).answer == '{"a":1}'
+        assert ending([SESSION, TurnStarted(), *said, DONE]).answer == '{"a":1}'
 
     @pytest.mark.parametrize("notice", [REMARK, RETRY, ERROR])
     def test_trouble_that_was_overcome_is_a_warning(self, notice: Notice) -> None:
         """F14 P11: a non-fatal error in a good run does not spoil it."""
-        outcome = outcome_of(Facts(WELL, [SESSION, TurnStarted(), notice, Message("{}"), DONE], "model", 0), WORDS)
+        outcome = outcome_of(
+            Facts(WELL, [SESSION, TurnStarted(), notice, Message("{}"), DONE], "model", 0), WORDS
+        )
 
         assert outcome.ending is Ending.SUCCESS
-        assert [(warning.code, warning.text) for warning in outcome.warnings] == [("provider_notice", "quota")]
+        assert [(warning.code, warning.text) for warning in outcome.warnings] == [
+            ("provider_notice", "quota")
+        ]
 
     def test_a_program_that_did_not_go_away_after_its_marker_has_answered(self) -> None:
         """F6: complete after the grace and a killed tree, with a warning."""
@@ -204,9 +212,9 @@ class TestProviderErrors:
         assert ending([SESSION, TurnFailed("busy"), *GOOD[1:]]).ending is Ending.PROVIDER_ERROR
 
     def test_the_last_failure_names_the_kind(self) -> None:
-        assert ending([SESSION, TurnFailed("busy"), TurnStarted(), TurnFailed("quota")], BADLY).error_kind == (
-            "quota_unavailable"
-        )
+        assert ending(
+            [SESSION, TurnFailed("busy"), TurnStarted(), TurnFailed("quota")], BADLY
+        ).error_kind == ("quota_unavailable")
 
     @pytest.mark.parametrize(
         "events",
@@ -235,7 +243,10 @@ class TestProviderErrors:
         assert ending([SESSION, TurnStarted(), ERROR, TurnStarted(), DONE]).ending is Ending.NO_ANSWER
 
     def test_a_bad_exit_after_a_whole_turn_is_no_provider_error(self) -> None:
-        assert ending([SESSION, TurnStarted(), ERROR, Message("{}"), DONE], BADLY).ending is Ending.STREAM_INVALID
+        assert (
+            ending([SESSION, TurnStarted(), ERROR, Message("{}"), DONE], BADLY).ending
+            is Ending.STREAM_INVALID
+        )
 
 
 class TestViolations:
@@ -256,6 +267,7 @@ class TestViolations:
             [Unreadable(b"", "syntax")],
             [TurnFailed("busy")],
             [SessionStarted("s-2")],
+            [Flood()],
         ],
     )
     def test_a_tool_counts_whatever_else_happened(self, beside: list[Event]) -> None:
@@ -284,6 +296,15 @@ class TestViolations:
 
 
 class TestOurOwnStops:
+    @pytest.mark.parametrize("ended", [Ended.CANCELLED, Ended.EXITED, Ended.WALL_TIMEOUT, Ended.LIMIT])
+    def test_a_flood_is_a_limit_with_a_name(self, ended: Ended) -> None:
+        """P5: however the program came to its end after that."""
+        process = replace(WELL, ended=ended, limit=LimitName.STDOUT_BYTES if ended is Ended.LIMIT else None)
+        outcome = outcome_of(Facts(process, [*GOOD, Flood()], "model", 0), WORDS)
+
+        assert outcome.ending is Ending.LIMIT
+        assert outcome.limit == "lines"
+
     @pytest.mark.parametrize(
         ("ended", "expected"),
         [

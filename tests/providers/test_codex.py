@@ -274,7 +274,7 @@ class TestStderr:
         """P9: it leaves no item in the stream."""
         stderr = (
             b"2026-11-30T14:40:26.681363Z ERROR codex_api::endpoint: failed to connect\n"
-            b"2026-11-30T14:40:27.355793Z ERROR codex_core::tools::router: error=unsupported call: no_such_tool\n"
+            b"2026-11-30T14:40:27.355793Z ERROR codex_core::tools::router: error=unsupported call: x\n"
         )
 
         assert read_stderr(stderr) == [ToolActivity("refused_call")]
@@ -283,7 +283,7 @@ class TestStderr:
         "stderr",
         [
             b"",
-            b"2026-11-30T14:40:26.681363Z ERROR codex_api::endpoint::responses_websocket: failed to connect\n",
+            b"2026-11-30T14:40:26.681363Z ERROR codex_api::endpoint: failed to connect\n",
             b"warning: Untrusted project-local configuration is disabled.\n",
             b"\xff\xfe",
         ],
@@ -296,15 +296,24 @@ class TestErrorKinds:
     @pytest.mark.parametrize(
         ("message", "kind"),
         [
-            ("unexpected status 401 Unauthorized: Incorrect API key provided, url: http://h/v1/r", "auth_unavailable"),
-            ("Your access token could not be refreshed. Please log out and sign in again.", "auth_unavailable"),
+            (
+                "unexpected status 401 Unauthorized: Incorrect API key provided, url: http://h/v1/r",
+                "auth_unavailable",
+            ),
+            (
+                "Your access token could not be refreshed. Please log out and sign in again.",
+                "auth_unavailable",
+            ),
             ("unexpected status 403 Forbidden: Country not supported, url: http://h/", "permission_denied"),
             ("exceeded retry limit, last status: 429 Too Many Requests", "rate_limited"),
             ("rate limit exceeded: Please try again in 20s.", "rate_limited"),
             ("Quota exceeded. Check your plan and billing details.", "quota_unavailable"),
             ("You\u2019ve hit your usage limit. Try again later.", "quota_unavailable"),
             ("You've hit your usage limit. Try again later.", "quota_unavailable"),
-            ("We\u2019re currently experiencing high demand, which may cause temporary errors.", "server_error"),
+            (
+                "We\u2019re currently experiencing high demand, which may cause temporary errors.",
+                "server_error",
+            ),
             ("Selected model is at capacity. Please try a different model.", "server_error"),
             ("unexpected status 500 Internal Server Error: x", "server_error"),
             ("exceeded retry limit, last status: 503 Service Unavailable", "server_error"),
@@ -353,7 +362,10 @@ class TestSilentKind:
         stderr = b"error: unexpected argument '--ephemeral' found\n\nUsage: codex exec [OPTIONS] [PROMPT]\n"
 
         assert self.silent(2, stderr) is ProviderErrorKind.UNSUPPORTED_FLAG
-        assert self.silent(2, b"error: invalid value 'x' for '--sandbox'\n") is ProviderErrorKind.UNSUPPORTED_FLAG
+        assert (
+            self.silent(2, b"error: invalid value 'x' for '--sandbox'\n")
+            is ProviderErrorKind.UNSUPPORTED_FLAG
+        )
 
     def test_anything_else_is_not_explained(self) -> None:
         assert self.silent(1, b"error: unexpected argument '--ephemeral' found\n") is None

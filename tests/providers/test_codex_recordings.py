@@ -1,4 +1,4 @@
-"""What real codex streams come to; every expectation is written by hand from the recording and its exit code."""
+"""What real codex streams come to; every expectation is written by hand from the recording."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TWO_REQUESTS = Usage(input_tokens=2400, cached_input_tokens=400, output_tokens=6
 
 @dataclass(frozen=True)
 class Expected:
-    """What one recording comes to; `notices` counts the warnings, the remark on unknown model metadata included."""
+    """What one recording comes to; `notices` counts the warnings, remarks on the model included."""
 
     session: str
     exit_code: int
@@ -36,7 +36,9 @@ class Expected:
 
 EXPECTED = {
     "text": Expected("01a22c7c-f2cd-7422-bb5a-3e3b795d623e", 0, "success", answer=ANSWER, usage=ONE_REQUEST),
-    "schema": Expected("01a22c67-64cd-7fe2-b0eb-12414102456b", 0, "success", answer=ANSWER, usage=ONE_REQUEST),
+    "schema": Expected(
+        "01a22c67-64cd-7fe2-b0eb-12414102456b", 0, "success", answer=ANSWER, usage=ONE_REQUEST
+    ),
     "reasoning": Expected(
         "01a22c67-66ba-7da0-bc0e-111e5a46ea56", 0, "success", answer=ANSWER, usage=ONE_REQUEST
     ),
@@ -66,7 +68,12 @@ EXPECTED = {
         "01a22c67-479f-74c2-9a54-747e5c68eb43", 1, "provider_error", "quota_unavailable", notices=2
     ),
     "cut": Expected(
-        "01a22c67-4f17-7e10-9157-503a84adda3b", 1, "provider_error", "connection_lost", retryable=True, notices=3
+        "01a22c67-4f17-7e10-9157-503a84adda3b",
+        1,
+        "provider_error",
+        "connection_lost",
+        retryable=True,
+        notices=3,
     ),
     "wrongmodel": Expected(
         "01a22c67-5a1e-71a0-b591-f02f8f93c7b0",
@@ -81,7 +88,9 @@ EXPECTED = {
 KILLED = ProcessResult(ended=Ended.WALL_TIMEOUT, signal=15, stdin_complete=True)
 
 
-def replay(name: str, process: ProcessResult, model: str = "fake-model", cut: int | None = None) -> CallOutcome:
+def replay(
+    name: str, process: ProcessResult, model: str = "fake-model", cut: int | None = None
+) -> CallOutcome:
     *framed, rest = (FOLDER / f"{name}.jsonl").read_bytes()[:cut].split(b"\n")
     log = EventLog(read_event, salvage)
     for line in framed:
@@ -148,7 +157,9 @@ def test_no_beginning_of_a_good_stream_is_a_success() -> None:
     assert endings[-1] == "success"
 
 
-@pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if expected.ending == "success"])
+@pytest.mark.parametrize(
+    "name", [name for name, expected in EXPECTED.items() if expected.ending == "success"]
+)
 def test_a_good_stream_with_another_exit_is_invalid(name: str) -> None:
     """P6: the exit code has to be 0."""
     assert replay(name, exited(1)).ending == "stream_invalid"

@@ -17,17 +17,17 @@ OURS = {
     "SSL_CERT_FILE": "/etc/ca.pem",
     "SSL_CERT_DIR": "/etc/ca",
     "HOME": "/home/someone",
-    "TMPDIR": "/var/tmp",
+    "TMPDIR": "/elsewhere",
     "OWN_KEY": "own-canary",
     "OPENAI_API_KEY": "foreign-canary",
     "ANTHROPIC_API_KEY": "foreign-canary",
     "AWS_SECRET_ACCESS_KEY": "foreign-canary",
     "GITHUB_TOKEN": "foreign-canary",
-    "SSH_AUTH_SOCK": "/tmp/agent",
+    "SSH_AUTH_SOCK": "/run/agent",
     "USER": "someone",
     "LOGNAME": "someone",
-    "LD_PRELOAD": "/tmp/evil.so",
-    "PYTHONPATH": "/tmp/evil",
+    "LD_PRELOAD": "/evil.so",
+    "PYTHONPATH": "/evil",
     "RUST_LOG": "trace",
     "XDG_CONFIG_HOME": "/home/someone/.config",
     "SSL_CERT_PASSWORD": "foreign-canary",
@@ -37,7 +37,9 @@ OURS = {
 class TestAllowlist:
     def test_exactly_the_listed_names_pass(self) -> None:
         """P3 R33: everything else stays out, foreign credentials and login names included."""
-        passed = child_environment(OURS, session={"HOME": "/s/home", "TMPDIR": "/s/tmp"}, own_keys=("OWN_KEY",))
+        passed = child_environment(
+            OURS, session={"HOME": "/s/home", "TMPDIR": "/s/tmp"}, own_keys=("OWN_KEY",)
+        )
 
         assert passed == {
             "PATH": "/usr/bin",
@@ -57,7 +59,7 @@ class TestAllowlist:
         assert child_environment({}, session={"HOME": "/s"}, own_keys=("OWN_KEY",)) == {"HOME": "/s"}
 
     def test_the_sessions_folders_win(self) -> None:
-        """P3 F32: a session variable cannot be overridden from outside, not even by an own key of that name."""
+        """P3 F32: nothing from outside overrides a session variable, not even an own key of that name."""
         passed = child_environment({"HOME": "/real"}, session={"HOME": "/s"}, own_keys=("HOME",))
 
         assert passed == {"HOME": "/s"}

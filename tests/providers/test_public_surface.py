@@ -24,6 +24,7 @@ def test_the_public_names_are_these() -> None:
         "ShownTruth",
         "SimulatedReviewer",
         "SimulatedSettings",
+        "StreamLimit",
         "Usage",
         "WarningCode",
         "one_json_object",

@@ -123,7 +123,10 @@ class TestFence:
 @given(
     st.dictionaries(
         st.text(st.characters(exclude_categories=["Cs", "Cn", "Co"])),
-        st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(st.characters(codec="ascii")),
+        st.none()
+        | st.booleans()
+        | st.integers(-(2**53) + 1, 2**53 - 1)
+        | st.text(st.characters(codec="ascii")),
     )
 )
 def test_what_another_library_writes_is_read_back(value: dict[str, object]) -> None:

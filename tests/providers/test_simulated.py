@@ -221,7 +221,9 @@ class TestRepeats:
         ]
 
     def test_another_seed_gives_another_answer(self, tmp_path: Path) -> None:
-        answers = [asked(tmp_path, settings(accuracy=0.5, seed=seed), truths(24)).answer for seed in range(20)]
+        answers = [
+            asked(tmp_path, settings(accuracy=0.5, seed=seed), truths(24)).answer for seed in range(20)
+        ]
 
         assert len(set(answers)) == 20
 
@@ -254,9 +256,7 @@ class TestRefusals:
         assert outcome.answer is None
 
     def test_refusals_are_drawn_per_repeat(self, tmp_path: Path) -> None:
-        endings = [
-            asked(tmp_path, settings(refusal_rate=0.4), truths(1), f"r{n}").ending for n in range(400)
-        ]
+        endings = [asked(tmp_path, settings(refusal_rate=0.4), truths(1), f"r{n}").ending for n in range(400)]
 
         assert 0.3 < endings.count(Ending.REFUSED) / 400 < 0.5
         assert len(set(pairwise(endings))) == 4

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from skill_effectiveness.providers import codex
 from skill_effectiveness.providers.events import (
+    Flood,
     Message,
     Progress,
     SessionStarted,
@@ -93,7 +94,9 @@ class TestEveryLineIsKept:
     def test_line_separators_of_unicode_are_content(self) -> None:
         """F20 P5: only LF ends a line, so these arrive inside one."""
         taken = log()
-        taken.take('{"type":"item.completed","item":{"type":"agent_message","text":"a\u2028b\u0085c"}}'.encode())
+        taken.take(
+            '{"type":"item.completed","item":{"type":"agent_message","text":"a\u2028b\u0085c"}}'.encode()
+        )
 
         assert taken.events == (Message("a\u2028b\u0085c"),)
 
@@ -108,11 +111,13 @@ class TestEveryLineIsKept:
     @given(
         st.recursive(
             st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
-            lambda inner: st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(["type", "item", "text", "message", "usage", "error", "thread_id", "id"]),
-                inner | st.sampled_from(["item.completed", "error", "agent_message", "turn.completed"]),
-                max_size=5,
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["type", "item", "text", "message", "usage", "error", "thread_id", "id"]),
+                    inner | st.sampled_from(["item.completed", "error", "agent_message", "turn.completed"]),
+                    max_size=5,
+                )
             ),
         )
     )
@@ -140,23 +145,28 @@ class TestWhatCannotWait:
         """F15: a program that goes on is not done."""
         taken = log()
 
-        assert [taken.take(line) for line in lines(THREAD, TURN, DONE, message())] == [False, False, True, False]
+        assert [taken.take(line) for line in lines(THREAD, TURN, DONE, message())] == [
+            False,
+            False,
+            True,
+            False,
+        ]
 
     def test_a_tool_is_known_at_once(self) -> None:
         """P9: at its first line, not at the end."""
         taken = log()
         taken.take(lines(THREAD)[0])
-        assert not taken.tool_used
+        assert not taken.doomed
 
         taken.take(lines({"type": "item.started", "item": {"type": "command_execution"}})[0])
-        assert taken.tool_used
+        assert taken.doomed
 
     def test_salvaged_events_come_before_the_line_they_come_from(self) -> None:
         taken = EventLog(codex.read_event, lambda error, line: [ToolActivity(f"{error.code} {len(line)}")])
         taken.take(b"nonsense")
 
         assert taken.events == (ToolActivity("syntax 8"), Unreadable(b"nonsense", "syntax"))
-        assert taken.tool_used
+        assert taken.doomed
 
     def test_an_adapter_may_give_several_events_for_one_line(self) -> None:
         def read(document: Document, line: bytes) -> list[Event]:
@@ -170,6 +180,18 @@ class TestWhatCannotWait:
 
 
 class TestLimits:
+    def test_after_its_last_line_nothing_more_is_read(self) -> None:
+        """P5: a flood of lines is given up, told once, and stops the program."""
+        taken = EventLog(codex.read_event, codex.salvage, lines_most=2)
+        over = [taken.take(line) for line in lines(TURN, DONE)]
+        assert over == [False, True]
+        assert not taken.doomed
+
+        assert not taken.take(b"anything")
+        assert not taken.take(lines(DONE)[0])
+        assert taken.doomed
+        assert [type(event) for event in taken.events] == [TurnStarted, TurnCompleted, Flood]
+
     def test_the_process_and_the_reader_have_the_same_longest_line(self) -> None:
         """F17 P5: 1 MiB per line, and no idle limit."""
         limits = call_limits(12.5, stdout_bytes=1000)

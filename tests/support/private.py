@@ -1,4 +1,6 @@
-"""Private roots for tests: surroundings with chosen parts, roots in a temporary folder, children under other conditions."""
+"""Private roots for tests: surroundings with chosen parts, roots in a temporary folder, children under other
+conditions.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,7 @@ def run_child(
     code: str, *arguments: object, prefix: tuple[str, ...] = (), timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:
     """Run Python code in a child; `sys.argv[1:]` are the arguments."""
-    return subprocess.run(
+    return subprocess.run(  # noqa: S603 - this interpreter with code of the test
         [*prefix, sys.executable, "-c", code, *map(str, arguments)],
         check=False,
         capture_output=True,
@@ -100,12 +102,17 @@ def child_output(code: str, *arguments: object, prefix: tuple[str, ...] = ()) ->
 def mounts_permitted() -> bool:
     """Whether a child may have a mount namespace of its own."""
     tool = shutil.which("unshare")
-    return tool is not None and subprocess.run([tool, "-m", "true"], check=False, capture_output=True).returncode == 0
+    if tool is None:
+        return False
+    done = subprocess.run([tool, "-m", "true"], check=False, capture_output=True)  # noqa: S603 - fixed words
+    return done.returncode == 0
 
 
 @contextmanager
 def folder_of_nobody() -> Iterator[Path]:
-    """A folder that another user owns and reaches (pytest's own are closed to others); of this user when not run as root."""
+    """A folder that another user owns and reaches (pytest's own are closed to others); of this user when not
+    run as root.
+    """
     path = Path(tempfile.mkdtemp(prefix="skill-effectiveness-test-")).resolve()
     try:
         path.chmod(0o755)
@@ -126,4 +133,6 @@ def become_nobody():
         os.setgid({NOBODY})
         os.setuid({NOBODY})
 """
-"""Code that defines `become_nobody()`, called after the imports: the interpreter itself may be unreadable for others."""
+"""Code that defines `become_nobody()`, called after the imports: the interpreter itself may be unreadable
+for others.
+"""

@@ -31,9 +31,7 @@ class CalibrationCode(StrEnum):
     SAMPLE_INVALID = "sample_invalid"
     SAMPLE_FINALITY_UNKNOWN = "sample_finality_unknown"
     SAMPLE_INTENT_MISMATCH = "sample_intent_mismatch"
-    SAMPLE_BINDING_MISMATCH = "sample_binding_mismatch"
     ARTIFACT_ROOT_MISMATCH = "artifact_root_mismatch"
-    FIXTURE_DRIFT = "fixture_drift"
     FIXTURE_INVALID = "fixture_invalid"
     RUNTIME_MANIFEST_UNAVAILABLE = "runtime_manifest_unavailable"
 
@@ -71,7 +69,7 @@ class CallFailed(CalibrationError):  # noqa: N818 - named after what happened, a
 
 
 class RefusalCode(StrEnum):
-    """Why the multi-repeat command refused or stopped (calibration.md, section 7)."""
+    """Why the multi-repeat command, or sealing what it published, was refused or stopped (section 7)."""
 
     INVALID_REPEATS = "invalid_repeats"
     INVALID_TIMEOUT = "invalid_timeout"
@@ -93,6 +91,7 @@ class RefusalCode(StrEnum):
     SAMPLES_INVALID = "samples_invalid"
     PUBLICATION_BLOCKED = "publication_blocked"
     PUBLICATION_DIFFERS = "publication_differs"
+    TARGET_OCCUPIED = "target_occupied"
 
 
 class ExaminationRefused(Exception):  # noqa: N818 - a refusal is an answer, not a defect

@@ -12,12 +12,12 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
-from skill_effectiveness.calibration.bias import BiasSheet  # noqa: TC001 - pydantic reads it
-from skill_effectiveness.calibration.evaluation import CalibrationEvaluation  # noqa: TC001 - likewise
+from skill_effectiveness.calibration.bias import BiasSheet
+from skill_effectiveness.calibration.evaluation import CalibrationEvaluation
 from skill_effectiveness.evidence.canonical import dump_line
-from skill_effectiveness.protocol.cases import KnownAnswer  # noqa: TC001 - likewise
+from skill_effectiveness.protocol.cases import KnownAnswer
 from skill_effectiveness.protocol.document import DigestText, FrozenModel
-from skill_effectiveness.protocol.words import BankName, Verdict  # noqa: TC001 - likewise
+from skill_effectiveness.protocol.words import BankName, Verdict
 
 SampleContract = Literal["skill-effectiveness-reviewer-calibration-sample-v1"]
 LedgerV1Contract = Literal["skill-effectiveness-reviewer-calibration-sample-ledger-entry-v1"]

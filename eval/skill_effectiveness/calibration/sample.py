@@ -205,13 +205,14 @@ def _admit(root: PrivateRoot, request: SampleRequest, given: Sampling) -> _Admit
     presentation = draw(inputs.bank, request.sample_id, key)
     provider = given.reviewer.seat(presentation, request.sample_id)
     executable = _identity(root, provider)
+    bindings = _bindings(root, request, provider, executable, inputs)
     return _Admitted(
         presentation=presentation,
         key_hash=key_commitment(key),
         provider=provider,
         executable=executable,
         call=_call(request, presentation),
-        bindings=_bindings(root, request, provider, executable, inputs),
+        bindings=bindings,
     )
 
 

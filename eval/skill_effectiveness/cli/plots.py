@@ -46,6 +46,7 @@ def reviewer_plot(panels: Sequence[Panel]) -> bytes:
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, panel in zip(axes, panels, strict=True):
             _draw(axis, panel)
+        figure.supxlabel("share of cases or judgements; line: 95 % interval; dotted: frozen gate", fontsize="small")
         target = io.BytesIO()
         figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
     return target.getvalue()

@@ -19,7 +19,7 @@ from skill_effectiveness.evidence.canonical import dump
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-PLAIN_WIDTH = 120
+PLAIN_WIDTH = 160
 UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 

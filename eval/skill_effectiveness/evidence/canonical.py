@@ -349,21 +349,25 @@ def _scalar_code(node: object) -> CanonicalCode | None:
 
 def _nodes(value: object) -> Iterator[tuple[Location | None, object, int]]:
     """Every value with its place and one more than the number of containers around it, in document order."""
-    waiting: list[tuple[Location | None, object, int]] = [(None, value, 1)]
-    while waiting:
-        place, node, depth = waiting.pop()
-        yield place, node, depth
-        if depth <= DEEPEST:
-            children = [(Location(place, segment), child, depth + 1) for segment, child in _children(node)]
-            waiting.extend(reversed(children))
+    yield None, value, 1
+    levels = [_children(None, value)]
+    while levels:
+        child = next(levels[-1], None)
+        if child is None:
+            levels.pop()
+            continue
+        yield (*child, len(levels) + 1)
+        if len(levels) < DEEPEST:
+            levels.append(_children(*child))
 
 
-def _children(node: object) -> Iterable[tuple[str | int, object]]:
+def _children(place: Location | None, node: object) -> Iterator[tuple[Location, object]]:
+    members: Iterable[tuple[str | int, object]] = ()
     if type(node) is list:
-        return enumerate(node)
-    if type(node) is dict:
-        return ((name, child) for name, child in node.items() if type(name) is str)
-    return ()
+        members = enumerate(node)
+    elif type(node) is dict:
+        members = ((name, child) for name, child in node.items() if type(name) is str)
+    return ((Location(place, segment), child) for segment, child in members)
 
 
 _SENTENCES: Final = {

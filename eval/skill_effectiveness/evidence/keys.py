@@ -172,7 +172,7 @@ def _read_signing_key(folder: PrivateRoot, name: str, passphrase: bytes | None) 
     data = folder.read(file, FILE_LIMIT)
     where = folder.folder.where(file)
     encrypted = data.startswith(_ENCRYPTED)
-    if encrypted and passphrase is None:
+    if encrypted and not passphrase:
         raise _passphrase_fault(where, f"{where} is encrypted; give its passphrase.")
     if not encrypted and passphrase is not None:
         raise _passphrase_fault(where, f"{where} has no passphrase; leave it out.")

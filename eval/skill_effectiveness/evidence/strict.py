@@ -172,28 +172,67 @@ def _decode(data: bytes, profile: Profile) -> str:
     return text
 
 
-# Step 2: depth and nodes. Up to its first syntax error the parser sees the same texts and brackets as this
-# scan.
+# Step 2: depth and nodes. Up to its first syntax error the parser sees the same texts and brackets as this scan.
+# It goes window by window, so that it ends early and holds little, whatever the document is made of.
 
-# Possessive, so that a text without an end costs one pass and takes the rest of the document with it.
-_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_EMPTY_CONTAINER: Final = re.compile(rb"\[[ \t\r\n]*+\]|\{[ \t\r\n]*+\}")
+_WINDOW: Final = 1 << 20
+# What stands outside texts becomes brackets, commas and a 0 for each byte of anything else.
+_STRUCTURE: Final = bytes(byte if byte in b"[]{}," else ord("0") for byte in range(256))
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 # Read as signed bytes, an opening bracket is +1 and a closing one -1.
 _STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 
 
 def _measure(data: bytes, profile: Profile) -> None:
-    skeleton = _TEXT.sub(b"0", data)
-    steps = memoryview(skeleton.translate(_STEPS, _NOT_BRACKETS)).cast("b")
-    faults = []
-    if max(accumulate(steps), default=0) > profile.max_depth:
-        faults.append(_fault(StrictCode.TOO_DEEP))
-    values = _EMPTY_CONTAINER.sub(b"0", skeleton)
-    # Every value but the first stands behind a comma or opens its container.
-    if 1 + values.count(b",") + values.count(b"[") + values.count(b"{") > profile.max_nodes:
-        faults.append(_fault(StrictCode.TOO_MANY_NODES))
-    _refuse(faults)
+    scan = _Scan()
+    for start in range(0, len(data), _WINDOW):
+        scan.take(data[start : start + _WINDOW])
+        faults = []
+        if scan.deepest > profile.max_depth:
+            faults.append(_fault(StrictCode.TOO_DEEP))
+        if scan.nodes > profile.max_nodes:
+            faults.append(_fault(StrictCode.TOO_MANY_NODES))
+        _refuse(faults)
+
+
+class _Scan:
+    """Counts nodes and nesting of a document that is taken a window at a time.
+
+    Attributes:
+        nodes: values met so far.
+        deepest: the deepest nesting so far.
+    """
+
+    def __init__(self) -> None:
+        self.nodes = 1
+        self.deepest = 0
+        self._depth = 0
+        self._in_text = False
+        self._escape = b""
+        self._last = b""
+
+    def take(self, window: bytes) -> None:
+        structure = self._outside_texts(window).translate(_STRUCTURE, _SPACE)
+        opened = structure.count(b"[") + structure.count(b"{")
+        closed = structure.count(b"]") + structure.count(b"}")
+        seam = self._last + structure[:1]
+        empty = sum(part.count(pair) for part in (structure, seam) for pair in (b"[]", b"{}"))
+        # Every value but the first stands behind a comma or is the first in its container.
+        self.nodes += structure.count(b",") + opened - empty
+        steps = memoryview(structure.translate(_STEPS, _NOT_BRACKETS)).cast("b")
+        self.deepest = max(self.deepest, *accumulate(steps, initial=self._depth))
+        self._depth += opened - closed
+        self._last = structure[-1:] or self._last
+
+    def _outside_texts(self, window: bytes) -> bytes:
+        """The window with a 0 for each text that begins in it."""
+        # Pairs of backslashes first, so that a quote is escaped exactly if a backslash is left before it.
+        plain = (self._escape + window).replace(b"\\\\", b"")
+        self._escape = b"\\" if plain.endswith(b"\\") else b""
+        pieces = plain.removesuffix(b"\\").replace(b'\\"', b"").split(b'"')
+        outside = b"0".join(pieces[self._in_text :: 2])
+        self._in_text ^= len(pieces) % 2 == 0
+        return outside + b"0" if self._in_text and len(pieces) > 1 else outside
 
 
 # Step 3: the parser and its marks.
@@ -303,11 +342,16 @@ _SIEVES: Final = (
 
 
 def _walk(document: JsonValue | _Repeated) -> Iterator[Fault]:
-    waiting: list[tuple[Location | None, object]] = [(None, document)]
-    while waiting:
-        place, value = waiting.pop()
-        yield from _faults_at(place, value)
-        waiting.extend(reversed(list(_children(place, value))))
+    """Every fault in document order; holds one iterator for each level, whatever the width."""
+    yield from _faults_at(None, document)
+    levels = [_children(None, document)]
+    while levels:
+        child = next(levels[-1], None)
+        if child is None:
+            levels.pop()
+            continue
+        yield from _faults_at(*child)
+        levels.append(_children(*child))
 
 
 def _children(place: Location | None, value: object) -> Iterator[tuple[Location, object]]:

@@ -135,6 +135,7 @@ class _Call:
                 self._supervision = Supervision(token, self._streams.theirs)
             finally:
                 self._streams.let_go()
+            undo.callback(self._supervision.close, 0)
             self._selector.register(self._supervision, selectors.EVENT_READ)
             undo.pop_all()
 

@@ -14,6 +14,7 @@ from skill_effectiveness.providers.calls import (
     Ending,
     JudgeCall,
     ProviderErrorKind,
+    StreamLimit,
     WarningCode,
 )
 from skill_effectiveness.providers.codex import CodexProvider
@@ -39,6 +40,7 @@ __all__ = [
     "ShownTruth",
     "SimulatedReviewer",
     "SimulatedSettings",
+    "StreamLimit",
     "Usage",
     "WarningCode",
     "one_json_object",

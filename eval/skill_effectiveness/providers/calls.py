@@ -82,6 +82,12 @@ RETRYABLE: Final = frozenset(
 """Kinds that may pass by themselves; whether to try again is the caller's decision, never the adapter's."""
 
 
+class StreamLimit(StrEnum):
+    """A limit of what a program says, beside those of `execution` on its bytes."""
+
+    LINES = "lines"
+
+
 class WarningCode(StrEnum):
     """What a record should say beside the ending.
 
@@ -177,7 +183,7 @@ class CallOutcome:
 
     ending: Ending
     error_kind: ProviderErrorKind | None = None
-    limit: LimitName | None = None
+    limit: LimitName | StreamLimit | None = None
     answer: str | None = field(default=None, repr=False)
     usage: Usage = UNKNOWN_USAGE
     session_id: str | None = None

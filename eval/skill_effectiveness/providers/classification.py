@@ -6,8 +6,8 @@ Whatever an adapter's stream looks like, it arrives here as the same events. The
 only it can know: what kind of trouble a sentence of its provider means, and what a program meant that ended
 without a word on stdout.
 
-What was observed comes before what is missing: a tool, then another model, count whatever else happened.
-Then, in this order: our own stop, a stream that cannot be trusted, the provider's error, an unhappy or early
+What was observed comes before what is missing: a tool, then another model, then a flood of lines, count
+whatever else happened. Then, in this order: our own stop, a stream that cannot be trusted, the provider's error, an unhappy or early
 end, no answer. What is left is a success.
 """
 
@@ -26,6 +26,7 @@ from skill_effectiveness.providers.calls import (
 )
 from skill_effectiveness.providers.events import (
     Event,
+    Flood,
     Message,
     ModelReported,
     Notice,
@@ -43,7 +44,7 @@ from skill_effectiveness.providers.usage import UNKNOWN_USAGE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from skill_effectiveness.execution import ProcessResult
+    from skill_effectiveness.execution import LimitName, ProcessResult
     from skill_effectiveness.providers.usage import Usage
 
 
@@ -80,10 +81,11 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """The ending of a call, with the error kind or the answer that belongs to it."""
+    """The ending of a call, with the error kind, the limit or the answer that belongs to it."""
 
     ending: Ending
     error_kind: ProviderErrorKind | None = None
+    limit: LimitName | StreamLimit | None = None
     answer: str | None = None
 
 
@@ -101,7 +103,7 @@ def outcome_of(facts: Facts, words: Words) -> CallOutcome:
     return CallOutcome(
         ending=found.ending,
         error_kind=found.error_kind,
-        limit=facts.process.limit if found.ending is Ending.LIMIT else None,
+        limit=found.limit,
         answer=found.answer,
         usage=_told_usage(facts.events),
         session_id=next(iter(sessions)) if len(sessions) == 1 else None,
@@ -119,6 +121,8 @@ def _by_violation(facts: Facts) -> Classification | None:
         return Classification(Ending.TOOL_ACTIVITY)
     if any(isinstance(event, ModelReported) and event.model != facts.model for event in facts.events):
         return Classification(Ending.MODEL_MISMATCH)
+    if any(isinstance(event, Flood) for event in facts.events):
+        return Classification(Ending.LIMIT, limit=StreamLimit.LINES)
     return None
 
 
@@ -136,7 +140,7 @@ _STOPPED: Final = {
 
 def _by_process(process: ProcessResult) -> Classification | None:
     ending = _STOPPED.get(process.ended)
-    return None if ending is None else Classification(ending)
+    return None if ending is None else Classification(ending, limit=process.limit)
 
 
 def _by_silence(facts: Facts, words: Words) -> Classification | None:

@@ -388,7 +388,7 @@ class CodexProvider(Provider):
                 call.timeout_seconds - (around.monotonic() - began), stdout_bytes=_STDOUT_BYTES
             ),
             on_line=log.take,
-            cancelled=lambda: log.tool_used or cancelled(),
+            cancelled=lambda: log.doomed or cancelled(),
             around=around,
         )
         latency_ms = round((around.monotonic() - began) * 1000)

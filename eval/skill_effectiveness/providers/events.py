@@ -3,7 +3,7 @@
 Source: providers.md P5.
 
 Every line of a stream becomes at least one event: what an adapter does not know is `Unknown`, what cannot be
-read is `Unreadable`. Texts that come from a model or a server are kept out of `repr`, so that no trace shows
+read is `Unreadable`, and where reading stopped there is a `Flood`. Texts that come from a model or a server are kept out of `repr`, so that no trace shows
 them.
 """
 
@@ -122,6 +122,11 @@ class Unreadable:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Flood:
+    """The stream was given up here, because it has more lines than a call may print."""
+
+
 Event: TypeAlias = (
     SessionStarted
     | TurnStarted
@@ -135,4 +140,5 @@ Event: TypeAlias = (
     | Progress
     | Unknown
     | Unreadable
+    | Flood
 )

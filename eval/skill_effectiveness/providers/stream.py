@@ -15,6 +15,7 @@ from skill_effectiveness.evidence.strict import JsonValue, Profile, read_json
 from skill_effectiveness.execution import Limits
 from skill_effectiveness.providers.events import (
     Event,
+    Flood,
     Message,
     ToolActivity,
     TurnCompleted,
@@ -35,6 +36,10 @@ LINE_PROFILE = Profile.ROW
 """Limits of one line; the process has the same one, so that an over-long line ends a call under its name."""
 
 
+LINES_MOST: Final = 20_000
+"""Lines one call may print. Without it a few megabytes of empty lines would take minutes and much memory."""
+
+
 class EventLog:
     """The events of one call, in order.
 
@@ -49,7 +54,9 @@ class EventLog:
         self,
         read: Callable[[Document, bytes], list[Event]],
         salvage: Callable[[StrictError, bytes], list[Event]],
+        lines_most: int = LINES_MOST,
     ) -> None:
+        self._lines_left = lines_most
         self._read = read
         self._salvage = salvage
         self._events: list[Event] = []
@@ -62,12 +69,16 @@ class EventLog:
         return tuple(self._events)
 
     @property
-    def tool_used(self) -> bool:
-        """Whether any event so far shows a tool."""
-        return self._tool_used
+    def doomed(self) -> bool:
+        """Whether the program has to be stopped: it used a tool, or said more than it may."""
+        return self._tool_used or self._lines_left < 0
 
     def take(self, line: bytes) -> bool:
         """Take in one line without its LF; True while the last turn is over."""
+        if self._lines_left <= 0:
+            self._give_up()
+            return False
+        self._lines_left -= 1
         for event in self._events_of(line):
             self._events.append(event)
             if isinstance(event, ToolActivity):
@@ -77,6 +88,11 @@ class EventLog:
             elif isinstance(event, TurnStarted | Message):
                 self._turn_over = False
         return self._turn_over
+
+    def _give_up(self) -> None:
+        if self._lines_left == 0:
+            self._lines_left = -1
+            self._events.append(Flood())
 
     def _events_of(self, line: bytes) -> list[Event]:
         try:

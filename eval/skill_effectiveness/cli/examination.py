@@ -1,0 +1,141 @@
+"""`run.py reviewer-calibration`: examine a reviewer, two to five times. (calibration.md, section 7)"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from skill_effectiveness.calibration.inputs import load_inputs
+from skill_effectiveness.calibration.repeats import ExaminationPlan, examine
+from skill_effectiveness.calibration.reviewer import Reviewer
+from skill_effectiveness.cli import screen, sheets
+from skill_effectiveness.cli.boundary import ExitCode, Refusal
+from skill_effectiveness.cli.door import surroundings
+from skill_effectiveness.cli.progress import ExaminationProgress
+from skill_effectiveness.evidence.root import PrivateRoot, RootKind
+from skill_effectiveness.protocol.resources import source_checkout
+from skill_effectiveness.protocol.words import BankName
+from skill_effectiveness.providers import CodexProvider, SimulatedSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skill_effectiveness.calibration.repeats import Examination
+    from skill_effectiveness.evidence.surroundings import Surroundings
+
+
+class ProviderName(StrEnum):
+    """Whoever can be named; `EXAMINED` says whom this version can examine."""
+
+    CODEX = "codex"
+    CLAUDE = "claude"
+    OPENCODE = "opencode"
+    KIMI = "kimi"
+    SIMULATED = "simulated"
+
+
+EXAMINED: Final = (ProviderName.CODEX, ProviderName.SIMULATED)
+SETTINGS: Final = ("accuracy", "position_bias", "flakiness", "refusal_rate", "seed")
+
+Program = Annotated[Path | None, typer.Option(help="Absolute path of the program.", show_default=False)]
+Rate = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Of a simulated reviewer, 0 to 1.", show_default=False)
+]
+
+
+def reviewer_calibration(  # one parameter per option is what a command line is
+    provider: Annotated[ProviderName, typer.Option(help="Whose command line.")],
+    model: Annotated[str, typer.Option(help="The exact model.")],
+    reviewer_family: Annotated[str, typer.Option(help="The family the reviewer votes as.")],
+    out: Annotated[Path, typer.Option(help="Private folder of the examination, outside any checkout.")],
+    codex_path: Program = None,
+    claude_path: Program = None,
+    opencode_path: Program = None,
+    kimi_path: Program = None,
+    repeats: Annotated[int, typer.Option(help="How often, 2 to 5.")] = 2,
+    timeout_seconds: Annotated[int, typer.Option(help="For each call, 1 to 600.")] = 220,
+    bank: Annotated[BankName, typer.Option(help="Which cases.")] = BankName.JUDGED,
+    accuracy: Rate = None,
+    position_bias: Rate = None,
+    flakiness: Rate = None,
+    refusal_rate: Rate = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of a simulated reviewer.", show_default=False)] = None,
+    *,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what was begun in the folder.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")] = False,
+) -> int:
+    """Examine a reviewer on blinded cases with known answers.
+
+    Exit 0: passed. 1: completed and failed the gates, the pair is published. 2: refused, nothing published.
+    """
+    around = surroundings()
+    programs = {"codex": codex_path, "claude": claude_path, "opencode": opencode_path, "kimi": kimi_path}
+    values = (accuracy, position_bias, flakiness, refusal_rate, seed)
+    given = {name: value for name, value in zip(SETTINGS, values, strict=True) if value is not None}
+    program = matching_program(provider, programs, given)
+    plan = ExaminationPlan(model, reviewer_family, repeats, timeout_seconds, bank)
+    with (
+        PrivateRoot.create(Path.cwd() / out, RootKind.OUT, around=around, checkout=source_checkout()) as root,
+        ExaminationProgress(f"{provider} {model}", repeats) as progress,
+    ):
+        reviewer = reviewer_of(program, given, bank, around)
+        found = examine(plan, reviewer, out=root, resume=resume, observer=progress)
+        sheet = sheets.read_sheet(root, found)
+    sheets.show(sheet, {reviewer_family: found.calibration_status})
+    screen.results(result_values(found, reviewer_family), as_json=as_json)
+    return ExitCode.NOT_PASSED if found.calibration_status == "fail" else ExitCode.DONE
+
+
+def matching_program(
+    provider: ProviderName, programs: Mapping[str, Path | None], settings: Mapping[str, object]
+) -> Path | None:
+    """The one path that belongs to the provider; None for the simulated one, which alone takes settings.
+
+    Raises:
+        Refusal: the provider is not examined by this version, or paths and settings are not exactly its own.
+    """
+    if provider not in EXAMINED:
+        raise Refusal(f"{provider} cannot be examined by this version; it examines {' and '.join(EXAMINED)}")
+    given = {name: path for name, path in programs.items() if path is not None}
+    if provider is ProviderName.SIMULATED:
+        if given:
+            raise Refusal(f"a simulated reviewer has no program; leave out --{min(given)}-path")
+        if "accuracy" not in settings:
+            raise Refusal("say how good the simulated reviewer is: --accuracy 0 to 1")
+        return None
+    if settings:
+        option = min(settings).replace("_", "-")
+        raise Refusal(f"--{option} is for simulated reviewers only; leave it out for {provider}")
+    if set(given) != {provider.value}:
+        raise Refusal(f"name the program by exactly --{provider}-path, and give no other provider's path")
+    path = given[provider.value]
+    if not path.is_absolute():
+        raise Refusal(f"--{provider}-path must be an absolute path, so that exactly one program is meant")
+    return path
+
+
+def reviewer_of(
+    program: Path | None, settings: Mapping[str, object], bank: BankName, around: Surroundings
+) -> Reviewer:
+    """The reviewer behind a program, or the simulated one where there is none."""
+    if program is None:
+        simulated = SimulatedSettings.model_validate(dict(settings))
+        return Reviewer.simulated(simulated, load_inputs(around.fs, bank).bank)
+    return Reviewer.real(CodexProvider.at(program, around=around))
+
+
+def result_values(found: Examination, reviewer_family: str) -> dict[str, object]:
+    """The result lines of one examination."""
+    values: dict[str, object] = {
+        "execution_status": found.execution_status,
+        "calibration_status": found.calibration_status,
+        "reviewer_family": reviewer_family,
+        "repeat_count": found.calibration.result.repeat_count,
+        "result": found.result,
+    }
+    if found.calibration.synthetic:
+        values["synthetic"] = True
+    return values

@@ -1,0 +1,85 @@
+"""`run.py reviewers`: score a table, seal a pair, see the whole thing once. (calibration.md, sections 7 and 8)"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from skill_effectiveness.calibration.sealing import SEAL, seal_pair
+from skill_effectiveness.calibration.table import TableError, read_table, score_table
+from skill_effectiveness.cli import demonstration, screen
+from skill_effectiveness.cli.boundary import Refusal
+from skill_effectiveness.cli.door import surroundings
+from skill_effectiveness.cli.keys import Ask, AsJson, PassphraseFd, passphrase_of, signing_key
+from skill_effectiveness.cli.scores import print_score
+from skill_effectiveness.evidence.fsops import read_public
+from skill_effectiveness.evidence.root import PrivateRoot, RootKind
+from skill_effectiveness.protocol.resources import source_checkout
+
+app = typer.Typer(help="Score a table of verdicts, seal a published pair, or see a whole examination once.")
+
+TABLE_LIMIT: Final = 1_073_741_824
+FAULTS_SHOWN: Final = 20
+
+
+@app.command()
+def score(
+    table: Annotated[Path, typer.Argument(help="CSV of pairs with labels and verdicts in both orders.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Score verdicts that any judge gave on pairs with known labels."""
+    around = surroundings()
+    data = read_public(around.fs, Path.cwd() / table, TABLE_LIMIT)
+    try:
+        found = score_table(read_table(data))
+    except TableError as wrong:
+        for fault in wrong.faults[: FAULTS_SHOWN - 1]:
+            screen.complain(fault.sentence)
+        rest = len(wrong.faults) - FAULTS_SHOWN + 1
+        more = f" and {rest} more" if rest > 0 else ""
+        raise Refusal(f"the table cannot be scored: {len(wrong.faults)} faults, named above{more}") from None
+    print_score(found, as_json=as_json)
+
+
+@app.command()
+def seal(  # one parameter per option is what a command line is
+    examination: Annotated[Path, typer.Argument(help="Folder of a published examination.", metavar="DIR")],
+    key: Annotated[str, typer.Option(help="Name of a signing key, or the path of its .key file.")],
+    out: Annotated[Path, typer.Option(help="New private folder for the pair and its seal.")],
+    *,
+    ask: Ask = False,
+    passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy one complete pair and sign it."""
+    around, checkout = surroundings(), source_checkout()
+    name, root = key_place(key)
+    private = signing_key(name, root, passphrase_of(around, ask=ask, descriptor=passphrase_fd, confirm=False), around)
+    with (
+        PrivateRoot.open(Path.cwd() / examination, RootKind.OUT, around=around, checkout=checkout) as source,
+        PrivateRoot.create(Path.cwd() / out, RootKind.OUT, around=around, checkout=checkout) as target,
+    ):
+        sealed = seal_pair(source, private, target)
+    values: dict[str, object] = {
+        "calibration_status": sealed.result.calibration_status,
+        "reviewer_family": sealed.result.reviewer_family,
+        "synthetic": sealed.synthetic,
+        "result": SEAL,
+    }
+    screen.results(values, as_json=as_json)
+
+
+def key_place(key: str) -> tuple[str, Path | None]:
+    """Name and root of a key that was given by name or as `<root>/keys/<name>.key`."""
+    if "/" not in key:
+        return key, None
+    path = Path.cwd() / key
+    if path.suffix != ".key" or path.parent.name != "keys":
+        raise Refusal("a key is given by its name, or by its path <folder>/keys/<name>.key")
+    return path.stem, path.parent.parent
+
+
+app.command("demo")(demonstration.demo)

@@ -1,0 +1,168 @@
+"""The model server itself, so that a contract test that passes says something."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.model_server import (
+    Answer,
+    Cut,
+    Hang,
+    ModelServer,
+    OneModelOnly,
+    Quota,
+    Refused,
+    ToolCall,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.model_server import Scenario
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+def post(base_url: str, *, model: str = "m", stream: bool = True, results: int = 0) -> tuple[int, str]:
+    message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello"}]}
+    outputs = [{"type": "function_call_output", "call_id": "1", "output": ""}] * results
+    body = {"model": model, "stream": stream, "input": [message, *outputs]}
+    connection = connected(base_url)
+    connection.request("POST", f"{urlsplit(base_url).path}/responses", json.dumps(body))
+    answer = connection.getresponse()
+    try:
+        return answer.status, answer.read().decode()
+    finally:
+        answer.close()
+        connection.close()
+
+
+def connected(base_url: str) -> http.client.HTTPConnection:
+    address = urlsplit(base_url)
+    assert address.hostname == "127.0.0.1"
+    return http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=10)
+
+
+def backwards(prompt: str) -> str:
+    return prompt[::-1]
+
+
+def test_an_answer_is_made_from_the_prompt(server: ModelServer) -> None:
+    url = server.play("x", Answer(backwards))
+
+    status, plain = post(url, stream=False)
+    assert status == 200
+    assert json.loads(plain)["output"][0]["content"][0]["text"] == "olleH"
+    status, stream = post(url)
+    assert [line for line in stream.splitlines() if line.startswith("event: ")] == [
+        "event: response.created",
+        "event: response.output_item.added",
+        "event: response.output_item.done",
+        "event: response.completed",
+    ]
+    assert "olleH" in stream
+    assert [(request.asked.prompt, request.asked.streaming) for request in server.requests("x")] == [
+        ("Hello", False),
+        ("Hello", True),
+    ]
+
+
+def test_scenarios_are_counted_apart(server: ModelServer) -> None:
+    first, second = server.play("first", Answer(backwards)), server.play("second", Quota())
+    post(first)
+    post(second)
+    post(second)
+
+    assert len(server.requests("first")) == 1
+    assert len(server.requests("second")) == 2
+
+
+@pytest.mark.parametrize(
+    ("scenario", "status", "words"),
+    [
+        (Refused(401, "invalid_api_key", "No."), 401, "invalid_api_key"),
+        (Refused(429, "rate_limit_exceeded", "No."), 429, "rate_limit_exceeded"),
+        (Refused(500, "server_error", "No."), 500, "server_error"),
+        (Quota(), 200, "insufficient_quota"),
+        (ToolCall("ls", backwards), 200, "exec_command"),
+        (OneModelOnly("other", backwards), 404, "The model `m` does not exist"),
+        (OneModelOnly("m", backwards), 200, "olleH"),
+    ],
+)
+def test_each_scenario_says_its_part(
+    server: ModelServer, scenario: Scenario, status: int, words: str
+) -> None:
+    got, text = post(server.play("x", scenario))
+
+    assert got == status
+    assert words in text
+
+
+def test_a_tool_is_wanted_once(server: ModelServer) -> None:
+    url = server.play("x", ToolCall("ls", backwards))
+
+    assert "function_call" in post(url)[1]
+    assert "olleH" in post(url, results=1)[1]
+
+
+def test_a_cut_stream_is_cut(server: ModelServer) -> None:
+    with pytest.raises(http.client.IncompleteRead) as caught:
+        post(server.play("x", Cut(backwards)))
+    assert b"response.completed" not in caught.value.partial
+
+
+def test_a_hanging_request_ends_with_the_server() -> None:
+    failures: list[Exception] = []
+    with ModelServer() as server:
+        url = server.play("x", Hang())
+
+        def ask() -> None:
+            try:
+                post(url)
+            except (OSError, http.client.HTTPException) as error:
+                failures.append(error)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        while not server.requests("x"):
+            asking.join(0.01)
+        assert asking.is_alive()
+    asking.join(5)
+
+    assert not asking.is_alive()
+    assert len(failures) == 1
+
+
+def test_a_websocket_is_refused(server: ModelServer) -> None:
+    url = server.play("x", Answer(backwards))
+    connection = connected(url)
+    connection.request(
+        "GET",
+        f"{urlsplit(url).path}/responses",
+        headers={"Connection": "Upgrade", "Upgrade": "websocket"},
+    )
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+
+    assert answer.status == 426
+    assert server.requests("x") == ()
+    assert server.other_requests() == ("GET /s/x/v1/responses",)
+
+
+def test_an_unknown_path_asks_no_model(server: ModelServer) -> None:
+    url = server.play("x", Answer(backwards))
+
+    assert post(url.replace("/s/x", "/s/y"))[0] == 404
+    assert post(url.replace("/v1", "/v2"))[0] == 404
+    assert server.requests("x") == ()

@@ -1,0 +1,124 @@
+"""Rules about the source itself: who may touch files and make digests, and what runs before verification."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import skill_effectiveness.evidence.faults
+
+PACKAGE = Path(skill_effectiveness.evidence.faults.__file__).parents[1]
+ROOMS = sorted(path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__")
+
+READING = {"open", "read_text", "read_bytes", "FileIO"}
+WRITING = {
+    "write_text", "write_bytes", "touch", "mkdir", "rename", "replace", "unlink", "rmdir", "chmod",
+    "symlink_to", "hardlink_to", "makedirs", "remove", "removedirs", "link", "symlink", "truncate",
+    "fsync", "fdatasync", "mkfifo", "rmtree", "copyfile", "copytree", "move",
+}  # fmt: skip
+# Words that are also methods of text, lists or records mean the file system only on these modules.
+FILE_MODULES = {"os", "shutil", "io", "tempfile", "pathlib", "Path", "hashlib"}
+ALSO_OTHER_THINGS = {"replace", "remove", "open", "link", "move", "truncate", "rename"}
+
+EXCEPTIONS = {
+    # Its own process loads nothing of the package, and reads only what the kernel says about processes.
+    "execution/supervisor.py": ["from io import FileIO"],
+    # A link to login state inside a folder that the child may fill as it likes; no evidence lies there.
+    "execution/session.py": [".symlink_to"],
+}
+
+
+def breaches(source: str, *, may_read: bool) -> list[str]:
+    """Uses of the file system or of hashlib in a module outside `evidence`."""
+    found: list[str] = []
+    forbidden = WRITING if may_read else WRITING | READING
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                found += [f"import {name.name}" for name in names if name.name in _modules(may_read=may_read)]
+            case ast.ImportFrom(module=str(module), names=names):
+                if module in _modules(may_read=may_read):
+                    found.append(f"from {module}")
+                if module in FILE_MODULES:
+                    found += [f"from {module} import {name.name}" for name in names if name.name in forbidden]
+            case ast.Call(func=ast.Name(id="open")) if not may_read:
+                found.append("open()")
+            case ast.Attribute(value=ast.Name(id=owner), attr=attribute) if owner in FILE_MODULES:
+                if attribute in forbidden:
+                    found.append(f"{owner}.{attribute}")
+            case ast.Attribute(attr=attribute) if attribute in forbidden - ALSO_OTHER_THINGS:
+                found.append(f".{attribute}")
+    return found
+
+
+def _modules(*, may_read: bool) -> set[str]:
+    return {"shutil", "tempfile"} | (set() if may_read else {"hashlib"})
+
+
+def modules_outside() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] != "evidence")
+
+
+@pytest.mark.parametrize("path", modules_outside(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_only_evidence_touches_files_and_makes_digests(path: Path) -> None:
+    """E57: outside `evidence` no module opens, renames, fsyncs or hashes; `launch` may read and hash, not
+    write.
+    """
+    may_read = path.relative_to(PACKAGE).parts[0] == "launch"
+    allowed = EXCEPTIONS.get(path.relative_to(PACKAGE).as_posix(), [])
+    assert set(breaches(path.read_text(encoding="utf-8"), may_read=may_read)) <= set(allowed)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import os\nos.open('f', 0)", ["os.open"]),
+        ("open('f')", ["open()"]),
+        (
+            "import os\nos.rename('a', 'b'); os.replace('a', 'b'); os.fsync(1)",
+            ["os.rename", "os.replace", "os.fsync"],
+        ),
+        ("import hashlib", ["import hashlib"]),
+        ("from hashlib import sha256", ["from hashlib"]),
+        ("from os import open", ["from os import open"]),
+        ("from io import FileIO, BytesIO", ["from io import FileIO"]),
+        ("import io\nio.open('f'); io.StringIO()", ["io.open"]),
+        (
+            "def f(p):\n    return p.read_text(), p.read_bytes(), p.write_text('x')",
+            [".read_text", ".read_bytes", ".write_text"],
+        ),
+        ("'a'.replace('b', 'c'); [].remove(1)", []),
+        ("import os\nos.environ; os.getpid()", []),
+    ],
+)
+def test_the_check_finds_what_it_looks_for(source: str, found: list[str]) -> None:
+    """E57: the check itself, on small sources."""
+    assert sorted(breaches(source, may_read=False)) == sorted(found)
+
+
+def test_a_reader_may_read_but_not_write() -> None:
+    """E57: what `launch` may do."""
+    assert breaches("import hashlib\nopen('f', 'rb').read()\np.read_bytes()", may_read=True) == []
+    assert breaches("p.write_bytes(b'')", may_read=True) == [".write_bytes"]
+
+
+@pytest.mark.parametrize("room", ["", "launch", "evidence", "protocol", "calibration"])
+def test_files_that_run_before_verification_are_empty(room: str) -> None:
+    """E64: these `__init__` files hold nothing."""
+    assert (PACKAGE / room / "__init__.py").read_bytes() == b""
+
+
+def test_inside_evidence_the_kernel_is_called_in_one_module() -> None:
+    """E57: every file system call of the room itself stands in `fsops`."""
+    for path in sorted((PACKAGE / "evidence").glob("*.py")):
+        if path.name not in {"fsops.py", "fsdoubles.py"}:
+            allowed = {"import hashlib"} if path.name == "canonical.py" else set()
+            # The same words are methods of our own classes here, so only uses of the modules count.
+            found = {
+                use
+                for use in breaches(path.read_text(encoding="utf-8"), may_read=False)
+                if not use.startswith(".")
+            }
+            assert found <= allowed, path.name
