@@ -1,8 +1,8 @@
 """List which numbered statements have a test and which have none.
 
-The statements and their short titles stand in docs/statements.md as rows `| E1 | … |`. A test claims statements
-by starting its docstring with their ids (`E20 E21: …`). A claim on an id that no row defines is an error, so that
-a typing mistake cannot count as coverage.
+The statements and their short titles stand in docs/statements.md as rows `| E1 | … |`. A test claims
+statements by starting its docstring with their ids (`E20 E21: …`). A claim on an id that no row defines is an
+error, so that a typing mistake cannot count as coverage.
 """
 
 from __future__ import annotations

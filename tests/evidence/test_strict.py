@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skill_effectiveness.evidence.faults import StrictCode, StrictError
-from skill_effectiveness.evidence.strict import JsonValue, Profile, read_json, read_rows
+from skill_effectiveness.evidence.strict import JsonValue, Profile, _Scan, read_json, read_rows
 from tests.support.json_values import json_values
 
 if TYPE_CHECKING:
@@ -303,6 +303,48 @@ def test_nodes(shape: str) -> None:
     assert faults_of(full[:-1] + (b',"x":1}' if shape == "members" else b",1]"), Profile.ROW) == [
         (C.TOO_MANY_NODES, "")
     ]
+
+
+def size_of(value: object) -> tuple[int, int]:
+    """Nodes and depth of a value, counted the plain way."""
+    if not isinstance(value, dict | list):
+        return 1, 0
+    inner = [size_of(child) for child in (value.values() if isinstance(value, dict) else value)]
+    return 1 + sum(nodes for nodes, _ in inner), 1 + max((depth for _, depth in inner), default=0)
+
+
+TRICKY = st.text(alphabet='\\"[]{},: \n0é', max_size=8)
+
+
+@given(
+    st.recursive(
+        TRICKY | st.integers(-9, 9),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TRICKY, inner, max_size=4),
+    ),
+    st.integers(1, 9),
+    st.sampled_from([None, 0, 1]),
+)
+def test_nodes_and_depth_are_exact_wherever_windows_end(
+    value: object, window: int, indent: int | None
+) -> None:
+    """E4: a window may end in a text, behind a backslash or between two brackets."""
+    data = json.dumps(value, indent=indent, ensure_ascii=False).encode()
+    scan = _Scan()
+    for start in range(0, len(data), window):
+        scan.take(data[start : start + window])
+    assert (scan.nodes, scan.deepest) == size_of(value)
+
+
+def test_a_document_of_many_texts_is_refused_with_little_memory() -> None:
+    """E1: the scan holds a window, whatever the document is made of."""
+    data = b"[" + b'"",' * 10_000_000 + b'""]'
+    tracemalloc.start()
+    try:
+        assert faults_of(data, Profile.DOCUMENT) == [(C.TOO_MANY_NODES, "")]
+        # The text of the document itself is held.
+        assert tracemalloc.get_traced_memory()[1] < len(data) + 30_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_an_unterminated_text_of_the_largest_size_is_scanned_once() -> None:

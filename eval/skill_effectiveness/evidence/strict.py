@@ -172,8 +172,8 @@ def _decode(data: bytes, profile: Profile) -> str:
     return text
 
 
-# Step 2: depth and nodes. Up to its first syntax error the parser sees the same texts and brackets as this scan.
-# It goes window by window, so that it ends early and holds little, whatever the document is made of.
+# Step 2: depth and nodes. Up to its first syntax error the parser sees the same texts and brackets as this
+# scan. It goes window by window, so that it ends early and holds little, whatever the document is made of.
 
 _WINDOW: Final = 1 << 20
 # What stands outside texts becomes brackets, commas and a 0 for each byte of anything else.
@@ -220,7 +220,7 @@ class _Scan:
         # Every value but the first stands behind a comma or is the first in its container.
         self.nodes += structure.count(b",") + opened - empty
         steps = memoryview(structure.translate(_STEPS, _NOT_BRACKETS)).cast("b")
-        self.deepest = max(self.deepest, *accumulate(steps, initial=self._depth))
+        self.deepest = max(self.deepest, max(accumulate(steps, initial=self._depth)))
         self._depth += opened - closed
         self._last = structure[-1:] or self._last
 

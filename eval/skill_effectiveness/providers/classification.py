@@ -7,8 +7,8 @@ only it can know: what kind of trouble a sentence of its provider means, and wha
 without a word on stdout.
 
 What was observed comes before what is missing: a tool, then another model, then a flood of lines, count
-whatever else happened. Then, in this order: our own stop, a stream that cannot be trusted, the provider's error, an unhappy or early
-end, no answer. What is left is a success.
+whatever else happened. Then, in this order: our own stop, a stream that cannot be trusted, the provider's
+error, an unhappy or early end, no answer. What is left is a success.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from skill_effectiveness.providers.calls import (
     CallWarning,
     Ending,
     ProviderErrorKind,
+    StreamLimit,
     WarningCode,
 )
 from skill_effectiveness.providers.events import (

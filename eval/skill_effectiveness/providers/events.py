@@ -3,8 +3,8 @@
 Source: providers.md P5.
 
 Every line of a stream becomes at least one event: what an adapter does not know is `Unknown`, what cannot be
-read is `Unreadable`, and where reading stopped there is a `Flood`. Texts that come from a model or a server are kept out of `repr`, so that no trace shows
-them.
+read is `Unreadable`, and where reading stopped there is a `Flood`. Texts that come from a model or a server
+are kept out of `repr`, so that no trace shows them.
 """
 
 from __future__ import annotations

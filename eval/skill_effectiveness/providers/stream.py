@@ -48,6 +48,7 @@ class EventLog:
         salvage: what can be told against the call from a line that is not strict JSON; it is asked only then,
             its events are kept before the `Unreadable` one, and it can make nothing better, because an
             unreadable line never leads to a success.
+        lines_most: lines after which nothing more is read.
     """
 
     def __init__(
