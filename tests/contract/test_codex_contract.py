@@ -7,7 +7,6 @@ number of model requests is part of what is asserted.
 from __future__ import annotations
 
 import json
-import os
 import re
 import struct
 import time
@@ -30,7 +29,7 @@ from tests.support.model_server import (
     Refused,
     ToolCall,
 )
-from tests.support.provider_calls import ANSWER, SCHEMA, question, surroundings
+from tests.support.provider_calls import ANSWER, SCHEMA, left_behind, question, surroundings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,8 +105,8 @@ def codex(codex_program: Path, model_server: ModelServer, tmp_path: Path) -> Cod
 
 def nothing_left(around: Surroundings) -> None:
     """No folder of the session, and no process that was given one."""
+    assert left_behind(around) == []
     temporary = around.environ["TMPDIR"]
-    assert os.listdir(temporary) == []  # noqa: PTH208 - names are all that is asked for
     for process in psutil.process_iter(["environ"]):
         assert not (process.info["environ"] or {}).get("CODEX_HOME", "").startswith(temporary)
 

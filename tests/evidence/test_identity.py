@@ -85,6 +85,8 @@ def test_is_noted_under_the_lock_of_the_caller_or_its_own(first: Path) -> None:
             assert root.identity(held).root_id == ID
             with pytest.raises(AssertionError):
                 root.identity()
+        with pytest.raises(ValueError, match="not held any more"):
+            root.identity(held)
         assert root.identity().root_id == ID
 
 

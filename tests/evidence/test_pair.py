@@ -289,9 +289,14 @@ stop = threading.Event()
 other = threading.Thread(target=stop.wait, daemon=True)
 if how == "other thread":
     other.start()
+    arrived, wakeup = os.pipe()
+    os.set_blocking(wakeup, False)
+    signal.set_wakeup_fd(wakeup)
 def send():
     if how == "other thread":
         signal.pthread_kill(other.ident, number)
+        # Until that thread has run and taken it, nothing has arrived.
+        os.read(arrived, 1)
     else:
         os.kill(os.getpid(), number)
 inside = f"{folder}/root"

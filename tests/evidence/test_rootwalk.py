@@ -230,7 +230,11 @@ def as_user(fs: FaultFs, user: int) -> FaultFs:
         def user(self) -> int:
             return user
 
-    return Other(fs)
+    def renumbered(real: os.stat_result) -> os.stat_result:
+        # What this user owns is then the other one's; what root owns stays root's.
+        return os.stat_result((*real[:4], user if real.st_uid == ME != 0 else real.st_uid, *real[5:]))
+
+    return Other(fs, *(Injection(operation, nth=0, change=renumbered) for operation in ("lstat", "fstat")))
 
 
 def rooted(place: Path) -> Callable[[], FaultFs]:

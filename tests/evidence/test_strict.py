@@ -182,7 +182,7 @@ def test_each_code(name: str) -> None:
 @pytest.mark.parametrize("data", [b"[]", b"null", b'"{}"', b"1"])
 def test_an_object_is_asked_for(data: bytes) -> None:
     """E1: anything but an object is refused where one is wanted."""
-    assert read_json(data, Profile.WIRE) is not ...
+    read_json(data, Profile.WIRE)
     assert faults_of(data, want_object=True) == [(C.NOT_AN_OBJECT, "")]
 
 
@@ -330,9 +330,11 @@ def test_nodes_and_depth_are_exact_wherever_windows_end(
     """E4: a window may end in a text, behind a backslash or between two brackets."""
     data = json.dumps(value, indent=indent, ensure_ascii=False).encode()
     scan = _Scan()
+    nodes, depth = size_of(value)
     for start in range(0, len(data), window):
         scan.take(data[start : start + window])
-    assert (scan.nodes, scan.deepest) == size_of(value)
+        assert scan.nodes <= nodes
+    assert (scan.nodes, scan.deepest) == (nodes, depth)
 
 
 def test_a_document_of_many_texts_is_refused_with_little_memory() -> None:
@@ -422,7 +424,7 @@ def test_a_mark_and_bad_bytes_are_told_together() -> None:
 
 def test_too_deep_and_too_many_are_told_together() -> None:
     """E7: both limits are judged in one scan."""
-    assert faults_of(b"[" * 200_001) == [(C.TOO_DEEP, ""), (C.TOO_MANY_NODES, "")]
+    assert faults_of(b"[" * 200_002) == [(C.TOO_DEEP, ""), (C.TOO_MANY_NODES, "")]
 
 
 def test_the_list_of_faults_is_bounded() -> None:

@@ -103,17 +103,30 @@ def test_normal_forms_are_two_names(tmp_path: Path) -> None:
     digest_tree(FS, both)
 
 
+def relink(link: Path, target: str) -> None:
+    link.unlink()
+    link.symlink_to(target)
+
+
+def turn_into_file(path: Path) -> None:
+    if path.is_symlink():
+        path.unlink()
+    else:
+        path.rmdir()
+    path.write_text("x")
+
+
 CHANGES: dict[str, Callable[[Path], object]] = {
     "content": lambda top: (top / "a").write_text("y"),
     "size": lambda top: (top / "a").write_text("xx"),
     "owner may execute": lambda top: (top / "a").chmod(0o744),
     "others may execute": lambda top: (top / "a").chmod(0o645),
     "empty folder": lambda top: (top / "more").mkdir(),
-    "folder becomes file": lambda top: ((top / "empty").rmdir(), (top / "empty").touch()),
+    "folder becomes file": lambda top: turn_into_file(top / "empty"),
     "rename": lambda top: (top / "a").rename(top / "b"),
-    "link target": lambda top: ((top / "link").unlink(), (top / "link").symlink_to("b")),
-    "absolute link target": lambda top: ((top / "link").unlink(), (top / "link").symlink_to("/a")),
-    "link becomes its target": lambda top: ((top / "link").unlink(), (top / "link").write_text("x")),
+    "link target": lambda top: relink(top / "link", "b"),
+    "absolute link target": lambda top: relink(top / "link", "/a"),
+    "link becomes its target": lambda top: turn_into_file(top / "link"),
     "hidden file": lambda top: (top / ".hidden").touch(),
 }
 

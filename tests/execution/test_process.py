@@ -19,7 +19,7 @@ import pytest
 
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import Ended, LimitName, Limits, StartFault, run_process, supervision
-from tests.support.processes import PATH, Lines, call, python
+from tests.support.processes import IMPORTS, PATH, Lines, call, python
 
 if TYPE_CHECKING:
     import socket
@@ -78,7 +78,7 @@ class TestWhatTheChildGets:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
         try:
             lines = Lines()
-            call(["/bin/sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/$$/status"], on_line=lines)
+            call(["/bin/grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"], on_line=lines)
         finally:
             signal.signal(signal.SIGUSR1, before)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -216,6 +216,24 @@ class TestLines:
         )
         assert [len(line) for line in lines] == [33_554_432]
         assert result.exit_code == 0
+
+    def test_what_is_still_in_the_pipe_at_the_end_is_delivered(self) -> None:
+        """P5: a program may widen the pipe, fill it and be gone before anything of that is read."""
+        lines: list[int] = []
+
+        def slow(line: bytes) -> bool:
+            lines.append(len(line))
+            if len(lines) == 1:
+                time.sleep(0.4)
+            return False
+
+        source = (
+            "import fcntl, os; fcntl.fcntl(1, 1031, 1 << 20)\n"  # F_SETPIPE_SZ
+            "os.write(1, b'go\\n'); os.write(1, (b'x' * 99 + b'\\n') * 9000 + b'half')"
+        )
+        result = call(python(source), on_line=slow)
+        assert lines == [2] + [99] * 9000
+        assert (result.exit_code, result.unterminated) == (0, b"half")
 
     def test_stdout_may_be_closed_early(self) -> None:
         """P5: the end of stdout is not the end of the program."""
@@ -465,10 +483,9 @@ class TestClosedStandardStreams:
             "lines = Lines(); result = call(['/bin/cat'], stdin=b'hello\\n', on_line=lines)\n"
             "Path(sys.argv[1]).write_text(f'{lines} {result.ended} {result.exit_code}')\n"
         )
-        root = Path(__file__).resolve().parents[2]
         target = tmp_path / "result"
         argv = ["/bin/sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', sys.executable, "-c", source, str(target)]
-        result = call(argv, cwd=root, env={**PATH, "PYTHONPATH": str(root)})
+        result = call(argv, env={**PATH, "PYTHONPATH": IMPORTS})
         assert result.exit_code == 0
         assert target.read_text() == "[b'hello'] exited 0"
 

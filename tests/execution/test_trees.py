@@ -15,6 +15,7 @@ import pytest
 from skill_effectiveness.execution import Ended, Limits, leftovers, supervision
 from skill_effectiveness.execution.carriers import kill_carriers
 from tests.support.processes import (
+    IMPORTS,
     PATH,
     Lines,
     alive,
@@ -25,8 +26,6 @@ from tests.support.processes import (
     noted,
     wait_until,
 )
-
-ROOT = Path(__file__).resolve().parents[2]
 
 SLEEPER = """
 def sleeper(name):
@@ -256,6 +255,7 @@ import os, signal, sys, threading, time
 from pathlib import Path
 from tests.support.processes import *
 pids = Path(sys.argv[1])
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def run(source, **more):
     return call(family(source, pids), **more)
 """
@@ -266,8 +266,7 @@ def runner(source: str, pids: Path) -> subprocess.Popen[bytes]:
     pids.mkdir(exist_ok=True)
     return subprocess.Popen(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", RUNNER + source, str(pids)],
-        cwd=ROOT,
-        env={**PATH, "PYTHONPATH": str(ROOT)},
+        env={**PATH, "PYTHONPATH": IMPORTS},
         stdout=subprocess.PIPE,
     )
 

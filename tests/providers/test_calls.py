@@ -100,7 +100,7 @@ class TestJudgeCall:
         )
 
     def test_neither_prompt_nor_schema_shows_in_a_trace(self) -> None:
-        """R39: what is asked does not leak through `repr`."""
+        """P7: what is asked does not leak through `repr`."""
         call = JudgeCall("canary-prompt", {"title": "canary-schema"}, "model", 5)
 
         assert repr(call) == "JudgeCall(model='model', timeout_seconds=5)"
@@ -147,7 +147,7 @@ class TestCallOutcome:
         assert not outcome.retryable
 
     def test_model_output_does_not_show_in_a_trace(self) -> None:
-        """P7 R39: answers and a provider's words stay out of `repr`."""
+        """P7: answers and a provider's words stay out of `repr`."""
         outcome = CallOutcome(
             Ending.SUCCESS,
             answer="canary-answer",

@@ -356,6 +356,15 @@ class TestRecord:
 
         assert [w.code for w in outcome_of(Facts(process, GOOD, "m", 0), WORDS).warnings] == ["watch_lost"]
 
+    def test_what_it_wrote_to_stderr_is_kept_for_the_private_log(self) -> None:
+        """P7: the end of it, whatever the bytes; the code alone is for machines."""
+        process = replace(WELL, stderr=b"x" * 9000 + b"\xff end")
+        (warning,) = outcome_of(Facts(process, GOOD, "m", 0), WORDS).warnings
+
+        assert warning.code == "stderr_output"
+        assert warning.text == "x" * 8187 + "\ufffd end"
+        assert "end" not in repr(warning)
+
     def test_unknown_events_are_told_and_kept(self) -> None:
         """P5: typed as unknown, never dropped silently."""
         events = [*GOOD, Unknown("turn.paused")]

@@ -118,7 +118,7 @@ class TestItems:
         ]
 
     def test_a_model_cannot_report_another_one_in_its_answer(self) -> None:
-        """F28: the sentence counts in an error item alone."""
+        """P2: the sentence counts in an error item alone."""
         sentence = "model rerouted: a -> b (X)"
 
         assert read(item("item.completed", type="agent_message", text=sentence)) == [Message(sentence)]
@@ -349,7 +349,7 @@ class TestErrorKinds:
         ],
     )
     def test_only_the_beginning_of_a_sentence_counts(self, message: str) -> None:
-        """F28 P7: what a server quotes from a prompt decides nothing."""
+        """P7: what a server quotes from a prompt decides nothing."""
         assert error_kind(message) is ProviderErrorKind.OTHER
 
 

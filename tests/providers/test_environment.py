@@ -36,7 +36,7 @@ OURS = {
 
 class TestAllowlist:
     def test_exactly_the_listed_names_pass(self) -> None:
-        """P3 R33: everything else stays out, foreign credentials and login names included."""
+        """P3: everything else stays out, foreign credentials and login names included."""
         passed = child_environment(
             OURS, session={"HOME": "/s/home", "TMPDIR": "/s/tmp"}, own_keys=("OWN_KEY",)
         )

@@ -77,7 +77,7 @@ class TestBareObject:
             one_json_object("[" * 100_000)
 
     def test_the_refusal_quotes_nothing(self) -> None:
-        """R39: no model output in an error."""
+        """P7: no model output in an error."""
         with pytest.raises(ReplyError) as caught:
             one_json_object('canary {"canary":1}')
         assert "canary" not in str(caught.value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 
+from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
+from skill_effectiveness.execution import ExecutableCode, ExecutableError
 from skill_effectiveness.protocol.cases import Verdict
 from skill_effectiveness.providers import (
     UNKNOWN_USAGE,
@@ -127,7 +131,7 @@ class TestAnswers:
         }
 
     def test_what_it_cost_is_unknown(self, tmp_path: Path) -> None:
-        """F40 R25: nothing was counted, so nothing is zero."""
+        """F40: nothing was counted, so nothing is zero."""
         outcome = asked(tmp_path, settings(), truths(3))
 
         assert outcome.usage == UNKNOWN_USAGE
@@ -326,13 +330,22 @@ class TestCalls:
 
 class TestIdentity:
     def test_its_source_stands_for_the_program(self, tmp_path: Path) -> None:
-        """P2 R43: version and the digest of the module's own source."""
+        """P2: version and the digest of the module's own source."""
         executable = SimulatedReviewer(settings()).identify(surroundings(tmp_path))
         source = Path(simulated.__file__)
 
         assert executable.version == "simulated-1"
         assert executable.resolved == source.resolve()
         assert executable.sha256 == f"sha256:{hashlib.sha256(source.read_bytes()).hexdigest()}"
+
+    def test_a_source_that_cannot_be_read_is_no_identity(self, tmp_path: Path) -> None:
+        """P2: typed like that of any other provider."""
+        around = surroundings(tmp_path)
+        broken = Injection("read", errno.EIO, about=lambda path: path.endswith("simulated.py"))
+
+        with pytest.raises(ExecutableError) as caught:
+            SimulatedReviewer(settings()).identify(replace(around, fs=FaultFs(around.fs, broken)))
+        assert caught.value.code is ExecutableCode.UNREADABLE
 
     def test_it_passes_no_environment_on(self) -> None:
         assert SimulatedReviewer(settings()).environment_keys({"PATH": "/bin", "KEY": "x"}) == ()

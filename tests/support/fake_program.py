@@ -6,10 +6,13 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from tests.support.provider_calls import GOOD_STREAM
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 VERSION = "fake-cli 9.9.9"
+READ_PROMPT = "prompt = sys.stdin.buffer.read()\n"
 
 _HEAD = [
     f"#!{sys.executable} -IS",
@@ -35,3 +38,8 @@ def write_fake(path: Path, body: str, **constants: object) -> Path:
     path.write_text("\n".join([*_HEAD, *given, body, ""]))
     path.chmod(0o755)
     return path
+
+
+def write_codex(tmp_path: Path, body: str, **constants: object) -> Path:
+    """A fake of codex, which also finds a good stream as `good` and the test's folder as `folder`."""
+    return write_fake(tmp_path / "codex", body, good=GOOD_STREAM, folder=str(tmp_path), **constants)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skill_effectiveness.evidence.fsops import RealFs
+from skill_effectiveness.evidence.fsops import RealFs, remove_tree
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.surroundings import Surroundings
 
@@ -122,7 +122,8 @@ def folder_of_nobody() -> Iterator[Path]:
             os.chown(mine, NOBODY, NOBODY)
         yield mine
     finally:
-        shutil.rmtree(path)
+        # Also folders that a test closed to everybody.
+        remove_tree(RealFs(), path)
 
 
 AS_NOBODY = f"""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+import skill_effectiveness
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import Limits, ProcessResult, run_process
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PATIENCE = 10.0
+# For PYTHONPATH: where a process of its own finds the package and these helpers.
+IMPORTS = f"{Path(skill_effectiveness.__file__).parents[1]}:{Path(__file__).resolve().parents[2]}"
 PATH = {"PATH": "/usr/bin:/bin"}
 
 # Put before a program's own lines: `note("name")` leaves the pid of the process that calls it.

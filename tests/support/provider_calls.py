@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -74,3 +75,8 @@ def question(
 ) -> JudgeCall:
     """A judge call."""
     return JudgeCall(prompt, SCHEMA, model, seconds)
+
+
+def left_behind(around: Surroundings) -> list[str]:
+    """What lies in the temporary folder of these surroundings."""
+    return os.listdir(around.environ["TMPDIR"])  # noqa: PTH208 - names are all that is asked for

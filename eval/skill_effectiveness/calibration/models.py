@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
 
 from skill_effectiveness.calibration.bias import BiasSheet
 from skill_effectiveness.calibration.evaluation import CalibrationEvaluation
@@ -41,7 +41,8 @@ def _true(value: object) -> object:
     return value
 
 
-_ABSENT_NOT_NULL = BeforeValidator(_present)
+# After, not before: pydantic hands a validator that runs before plain lists, which a strict tuple then refuses.
+_ABSENT_NOT_NULL = AfterValidator(_present)
 
 One = Annotated[int, Field(ge=1, le=1)]
 """The integer token 1; a `Literal[1]` would take `1.0` and `true` as well."""

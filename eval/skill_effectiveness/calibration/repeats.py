@@ -133,13 +133,7 @@ def examine(
         current = _manifest(manifest)
         binding = _bind(out, plan, reviewer, inputs, current)
         given = Sampling(reviewer, manifest, watching, cancelled, tries.LOCK_WAIT_SECONDS)
-        calls = 0
-        for number, repeat in enumerate(tries.read_repeats(out, binding, inputs), start=1):
-            if repeat.complete:
-                watching.repeat_kept(number, plan.repeats)
-                continue
-            _sample(out, number, repeat, binding, given)
-            calls += 1
+        calls = _complete(out, binding, inputs, given)
         attempts = [each for repeat in tries.read_repeats(out, binding, inputs) for each in repeat.attempts]
         loaded = publish_examination(out, binding, attempts, inputs)
         watching.published(loaded.result.calibration_status)
@@ -240,6 +234,27 @@ def _bind(
         proposal |= {"simulation": reviewer.simulation, "synthetic": True}
     names = PAIR_NAMES[plan.bank]
     return bind_folder(out, proposal, (tries.ATTEMPTS, tries.ENDINGS, names.evidence, names.result))
+
+
+def _complete(out: PrivateRoot, binding: Binding, inputs: FrozenInputs, given: Sampling) -> int:
+    """Take the samples that are missing; the number of calls made."""
+    repeats = tries.read_repeats(out, binding, inputs)
+    names = PAIR_NAMES[binding.bank]
+    for name in (names.evidence, names.result):
+        if out.exists(name) and not all(repeat.complete for repeat in repeats):
+            raise ExaminationRefused(
+                RefusalCode.PUBLICATION_DIFFERS,
+                f"{name} is published, but the samples it came from are not whole; start in a new folder.",
+                field=name,
+            )
+    calls = 0
+    for number, repeat in enumerate(repeats, start=1):
+        if repeat.complete:
+            given.observer.repeat_kept(number, binding.repeat_count)
+        else:
+            _sample(out, number, repeat, binding, given)
+            calls += 1
+    return calls
 
 
 def _sample(out: PrivateRoot, number: int, repeat: Repeat, binding: Binding, given: Sampling) -> None:

@@ -132,7 +132,7 @@ class KeyCode(StrEnum):
 
     KEY_SIZE = "key_size"
     KEY_TYPE = "key_type"
-    KEY_PASSPHRASE = "key_passphrase"
+    KEY_PASSPHRASE = "key_passphrase"  # noqa: S105 - a code, not a secret
 
 
 Code = (

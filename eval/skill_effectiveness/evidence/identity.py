@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.evidence.documents import Canonical, parse
 from skill_effectiveness.evidence.errnos import reported
-from skill_effectiveness.evidence.lock import Lock
+from skill_effectiveness.evidence.lock import Lock, held_locks
 from skill_effectiveness.evidence.strict import Profile
 from skill_effectiveness.evidence.writes import sync_folder
 
@@ -59,6 +59,8 @@ def identify(root: PrivateRoot, held: Held | None) -> RootDocument:
     if held is None:
         with Lock(root, LOCK).hold(action="note where the root is"):
             return _settle(root)
+    if held not in held_locks() or held.folder != root.path:
+        raise ValueError("not a lock of this root, or not held any more")
     return _settle(root)
 
 

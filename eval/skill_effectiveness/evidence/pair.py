@@ -151,7 +151,7 @@ class _Publication:
         if not all(self._root.exists(member.name) for member in self._members):
             return False
         for member in self._members:
-            if self._root.read(member.name) != member.data:
+            if self._read(member.name, member) != member.data:
                 where = self._folder.where(member.name)
                 sentence = f"{where} is published already with other content and stays; use a new folder."
                 raise FileError(Fault(FileCode.EXISTS_DIFFERENT, where, sentence))
@@ -163,7 +163,7 @@ class _Publication:
         read: list[bytes] = []
         for member, staged in zip(self._members, self._staged, strict=True):
             self._root.replace(staged, member.data)
-            read.append(self._root.read(staged, max(files.READ_LIMIT, len(member.data))))
+            read.append(self._read(staged, member))
             if read[-1] != member.data:
                 where = self._folder.where(staged)
                 sentence = f"{where} reads back differently from what was written; check the disk."
@@ -198,6 +198,9 @@ class _Publication:
                 with suppress(OSError):
                     self._folder.fs.unlink(self._folder.fd, name)
             self._sync()
+
+    def _read(self, name: str, member: Member) -> bytes:
+        return self._root.read(name, max(files.READ_LIMIT, len(member.data)))
 
     def _sync(self) -> None:
         with reported(self._folder.prefix or "."):

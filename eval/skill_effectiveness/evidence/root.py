@@ -111,7 +111,8 @@ class PrivateRoot:
         fenced = checkout is not None and kind is not RootKind.REPO
         fence = Fence.around(around.fs, checkout) if checkout is not None and fenced else None
         homes = (around.environ.get("HOME", ""), around.fs.user_home())
-        destination = Destination(kind, create, tuple(home for home in homes if home), fence)
+        known = tuple(home for home in homes if home.startswith("/"))
+        destination = Destination(kind, create, known, fence)
         fd, resolved = reach(around.fs, str(path), destination)
         return cls(around, files.Folder(around.fs, fd, "", around.entropy), Path(resolved), kind, fence)
 

@@ -68,20 +68,10 @@ class Fence:
     def around(cls, fs: FileSystem, checkout: Path) -> Fence:
         """The fence of an existing checkout; links on the way to it are followed."""
         with reported(checkout.name, reading=True):
-            fd = fs.open_dir(None, fs.resolve(str(checkout)), search=True)
-            try:
-                place = fs.place(fd)
-                steps = [identity_of(fs.fstat(fd))]
-                while True:
-                    parent = fs.open_dir(fd, "..", search=True)
-                    fs.close(fd)
-                    fd = parent
-                    # Only the topmost folder is its own parent.
-                    if (step := identity_of(fs.fstat(fd))) == steps[-1]:
-                        return cls(steps[0], frozenset(steps[1:]), place)
-                    steps.append(step)
-            finally:
-                fs.close(fd)
+            resolved = Path(fs.resolve(str(checkout)))
+            above = frozenset(identity_of(fs.lstat(None, str(folder))) for folder in resolved.parents)
+            with closing(fs, fs.open_dir(None, str(resolved), search=True)) as fd:
+                return cls(identity_of(fs.fstat(fd)), above, fs.place(fd))
 
     def fault(self, step: Identity, place: Place | None, *, last: bool) -> Fault | None:
         """Judge one folder on the way to a root.
@@ -131,7 +121,7 @@ def check_form(path: str, homes: Sequence[str]) -> tuple[str, ...]:
 
     Args:
         path: as given.
-        homes: the caller's home folders, as far as known.
+        homes: absolute paths of the caller's home folders, as far as known.
 
     Returns:
         Its segments.
@@ -159,7 +149,7 @@ def _fault_of_form(path: str, homes: Sequence[str]) -> str | None:
         ("\0" in path, "the path holds a NUL"),
         (".." in segments, "the path must not hold '..'"),
         (not segments, "it must not be the root of the file system"),
-        (any(home.startswith("/") and _segments(home) == segments for home in homes), _HOME),
+        (any(_segments(home) == segments for home in homes), _HOME),
         (any("\ud800" <= character <= "\udfff" for character in path), "the path is not UTF-8"),
         (size > NAME_BYTES, f"a segment is longer than {NAME_BYTES} bytes"),
     )
@@ -243,7 +233,7 @@ class Destination:
     Attributes:
         kind: decides mode and checkout rule.
         create: make missing folders.
-        homes: the caller's home folders.
+        homes: absolute paths of the caller's home folders.
         fence: the checkout, `None` when there is none or the kind may lie in it.
     """
 

@@ -175,7 +175,7 @@ def _decode(data: bytes, profile: Profile) -> str:
 # Step 2: depth and nodes. Up to its first syntax error the parser sees the same texts and brackets as this
 # scan. It goes window by window, so that it ends early and holds little, whatever the document is made of.
 
-_WINDOW: Final = 1 << 20
+_WINDOW: Final = 1 << 18
 # What stands outside texts becomes brackets, commas and a 0 for each byte of anything else.
 _STRUCTURE: Final = bytes(byte if byte in b"[]{}," else ord("0") for byte in range(256))
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
@@ -199,13 +199,12 @@ class _Scan:
     """Counts nodes and nesting of a document that is taken a window at a time.
 
     Attributes:
-        nodes: values met so far.
         deepest: the deepest nesting so far.
     """
 
     def __init__(self) -> None:
-        self.nodes = 1
         self.deepest = 0
+        self._counted = 1
         self._depth = 0
         self._in_text = False
         self._escape = b""
@@ -218,11 +217,18 @@ class _Scan:
         seam = self._last + structure[:1]
         empty = sum(part.count(pair) for part in (structure, seam) for pair in (b"[]", b"{}"))
         # Every value but the first stands behind a comma or is the first in its container.
-        self.nodes += structure.count(b",") + opened - empty
+        self._counted += structure.count(b",") + opened - empty
         steps = memoryview(structure.translate(_STEPS, _NOT_BRACKETS)).cast("b")
-        self.deepest = max(self.deepest, max(accumulate(steps, initial=self._depth)))
+        deepest_here = max(accumulate(steps, initial=self._depth))
+        self.deepest = max(self.deepest, deepest_here)
         self._depth += opened - closed
         self._last = structure[-1:] or self._last
+
+    @property
+    def nodes(self) -> int:
+        """Values met so far."""
+        # A container that was just opened may turn out to be empty.
+        return self._counted - (self._last in {b"[", b"{"})
 
     def _outside_texts(self, window: bytes) -> bytes:
         """The window with a 0 for each text that begins in it."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from skill_effectiveness.evidence.fsops import FileSystem
 
 

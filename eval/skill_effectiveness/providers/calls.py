@@ -91,24 +91,26 @@ class StreamLimit(StrEnum):
 class WarningCode(StrEnum):
     """What a record should say beside the ending.
 
-    `provider_notice`: trouble the provider told of and went on. `unknown_event`: an event of a type the
-    adapter does not know. `lingered`: the program showed its terminal marker, did not exit and was killed.
-    `processes_left`: descendants had outlived the program and were killed. `processes_alive`: some are alive
-    still. `prompt_unread`: the program did not take the whole prompt. `executable_changed`: the program is
-    not the one that was bound. `folders_unavailable`: the private folders could not be made. `folders_left`:
-    they could not be removed. `start_failed`: the program could not be started; the text is the reason.
-    `watch_lost`: nobody watched over the program to its end.
+    `provider_notice`: trouble the provider told of and went on. `unknown_event`: an event of a type that
+    the adapter does not know. `stderr_output`: the program wrote to stderr; the text is its end.
+    `lingered`: the program showed its terminal marker, did not exit and was killed. `processes_left`:
+    descendants outlived the program and were killed. `processes_alive`: some are alive still.
+    `prompt_unread`: the program did not take the whole prompt. `executable_changed`: the program is not the
+    one that was bound. `session_unavailable`: the private folders, or what belongs into them, could not be
+    made. `session_left`: the folders could not be removed. `start_failed`: the program could not be
+    started; the text is the reason. `watch_lost`: nobody watched over the program to its end.
     """
 
     PROVIDER_NOTICE = "provider_notice"
     UNKNOWN_EVENT = "unknown_event"
+    STDERR_OUTPUT = "stderr_output"
     LINGERED = "lingered"
     PROCESSES_LEFT = "processes_left"
     PROCESSES_ALIVE = "processes_alive"
     PROMPT_UNREAD = "prompt_unread"
     EXECUTABLE_CHANGED = "executable_changed"
-    FOLDERS_UNAVAILABLE = "folders_unavailable"
-    FOLDERS_LEFT = "folders_left"
+    SESSION_UNAVAILABLE = "session_unavailable"
+    SESSION_LEFT = "session_left"
     START_FAILED = "start_failed"
     WATCH_LOST = "watch_lost"
 

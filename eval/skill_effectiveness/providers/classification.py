@@ -234,11 +234,16 @@ def _stream_warnings(events: Iterable[Event]) -> Iterator[CallWarning]:
             yield CallWarning(WarningCode.UNKNOWN_EVENT, event.kind)
 
 
+_STDERR_KEPT: Final = 8192
+
+
 def _process_warnings(process: ProcessResult) -> Iterator[CallWarning]:
     if process.ended is Ended.UNSTARTABLE:
         yield CallWarning(WarningCode.START_FAILED, str(process.start_fault))
     elif not process.stdin_complete:
         yield CallWarning(WarningCode.PROMPT_UNREAD)
+    if process.stderr:
+        yield CallWarning(WarningCode.STDERR_OUTPUT, process.stderr[-_STDERR_KEPT:].decode(errors="replace"))
     if process.ended is Ended.LINGERED:
         yield CallWarning(WarningCode.LINGERED)
     if process.ended is Ended.SUPERVISOR_LOST:

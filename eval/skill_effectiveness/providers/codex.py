@@ -29,7 +29,13 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, StrictCode, StrictError
 from skill_effectiveness.evidence.fsops import write_new_public
 from skill_effectiveness.evidence.strict import Profile, read_json
-from skill_effectiveness.execution import SessionFolders, identify, run_process
+from skill_effectiveness.execution import (
+    ExecutableCode,
+    ExecutableError,
+    SessionFolders,
+    identify,
+    run_process,
+)
 from skill_effectiveness.providers.base import Provider
 from skill_effectiveness.providers.calls import (
     CallKind,
@@ -341,7 +347,6 @@ class CodexProvider(Provider):
 
         Raises:
             ExecutableError: see `Provider.identify`.
-            EvidenceError: no private folder can be made for asking its version.
         """
         return cls(_identified(path, around))
 
@@ -363,7 +368,7 @@ class CodexProvider(Provider):
             with SessionFolders(around) as session:
                 outcome = self._judge_in(session, call, around, cancelled)
         except EvidenceError as error:
-            code = WarningCode.FOLDERS_UNAVAILABLE if outcome is None else WarningCode.FOLDERS_LEFT
+            code = WarningCode.SESSION_UNAVAILABLE if outcome is None else WarningCode.SESSION_LEFT
             outcome = outcome or CallOutcome(Ending.UNSTARTABLE)
             outcome = replace(outcome, warnings=(*outcome.warnings, CallWarning(code, str(error))))
         return outcome
@@ -403,8 +408,12 @@ def _environment(environ: Mapping[str, str], session: SessionFolders) -> dict[st
 
 def _identified(path: Path, around: Surroundings) -> Executable:
     # Even for its version a program gets no look at the user's own configuration (field-failures.md F32).
-    with SessionFolders(around) as session:
-        return identify(path, env=_environment(around.environ, session), around=around)
+    try:
+        with SessionFolders(around) as session:
+            return identify(path, env=_environment(around.environ, session), around=around)
+    except EvidenceError as error:
+        sentence = f"{path} could not be asked for its version in private folders: {error}"
+        raise ExecutableError(ExecutableCode.NO_VERSION, sentence) from error
 
 
 def _link_login(session: SessionFolders, environ: Mapping[str, str]) -> None:

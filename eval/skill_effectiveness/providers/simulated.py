@@ -29,7 +29,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from skill_effectiveness.evidence.canonical import digest_file, draws
-from skill_effectiveness.execution import Executable
+from skill_effectiveness.evidence.errnos import reported
+from skill_effectiveness.evidence.faults import FileError
+from skill_effectiveness.execution import Executable, ExecutableCode, ExecutableError
 from skill_effectiveness.protocol.words import Verdict
 from skill_effectiveness.providers.base import Provider
 from skill_effectiveness.providers.calls import CallKind, CallOutcome, Ending, never
@@ -125,15 +127,15 @@ class SimulatedReviewer(Provider):
         return ()
 
     def identify(self, around: Surroundings) -> Executable:
-        """This module's own source stands for the program.
-
-        Raises:
-            FileError: the source cannot be read.
-        """
-        source = Path(around.fs.resolve(__file__))
-        return Executable(
-            path=source, resolved=source, sha256=digest_file(around.fs, source), version=VERSION
-        )
+        """See `Provider`: this module's own source stands for the program."""
+        try:
+            with reported("simulated.py", reading=True):
+                source = Path(around.fs.resolve(__file__))
+                digest = digest_file(around.fs, source)
+        except FileError as error:
+            sentence = "The source of the simulated reviewer cannot be read; install the package again."
+            raise ExecutableError(ExecutableCode.UNREADABLE, sentence) from error
+        return Executable(path=source, resolved=source, sha256=digest, version=VERSION)
 
     def judge(self, call: JudgeCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
         """See `Provider`. What it cost is unknown, because nothing was counted.

@@ -1,0 +1,157 @@
+"""Published pairs of every variant, made once, and ways to tamper with a document."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from skill_effectiveness.calibration.documents import Declared, evidence_document, result_document
+from skill_effectiveness.calibration.models import Judgment, Simulation, to_line
+from skill_effectiveness.protocol.words import Verdict
+from tests.support.examinations import INPUTS, MANIFEST, PROBES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skill_effectiveness.calibration.inputs import FrozenInputs
+
+SIMULATION = Simulation(accuracy=1.0, position_bias=0.0, flakiness=0.0, refusal_rate=0.0, seed=7)
+
+REAL = Declared(
+    provider="codex",
+    provider_cli_version="tool 1.2.3",
+    provider_executable_hash="sha256:" + 64 * "e",
+    provider_environment_keys=("HOME", "PATH"),
+    model="model-1",
+    reviewer_family="family-1",
+    runner_contract="codex-cli-reviewer-calibration-v1",
+    runtime_manifest_hash=MANIFEST,
+    requested_session_mode="ephemeral",
+    tool_access="read-only-observed-none",
+)
+SIMULATED = Declared(
+    provider="simulated",
+    provider_cli_version="simulated-1",
+    provider_executable_hash="sha256:" + 64 * "e",
+    provider_environment_keys=(),
+    model="sim-1",
+    reviewer_family="simulated",
+    runner_contract="simulated-cli-reviewer-calibration-v1",
+    runtime_manifest_hash=MANIFEST,
+    requested_session_mode="simulated",
+    tool_access="none",
+    simulation=SIMULATION,
+)
+
+
+def single(declared: Declared) -> Declared:
+    """The same reviewer, by the door of single samples."""
+    from dataclasses import replace  # noqa: PLC0415 - used here alone
+
+    contract = f"{declared.provider}-cli-reviewer-calibration-single-sample-v1"
+    return replace(declared, runner_contract=contract, sample_ids=("s-1", "s-2"))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The bytes of a pair and what it is about."""
+
+    evidence: bytes
+    result: bytes
+    inputs: FrozenInputs
+
+
+def truthful(inputs: FrozenInputs) -> tuple[Judgment, ...]:
+    """A run without a wrong answer."""
+    rows = zip(inputs.bank.case_ids, inputs.bank.truth, strict=True)
+    return tuple(Judgment(case_id=case_id, verdict=verdict) for case_id, verdict in rows)
+
+
+def all_tie(inputs: FrozenInputs) -> tuple[Judgment, ...]:
+    """A run that decides nothing."""
+    return tuple(Judgment(case_id=case_id, verdict=Verdict.TIE) for case_id in inputs.bank.case_ids)
+
+
+def pair(declared: Declared, inputs: FrozenInputs = INPUTS, *runs: tuple[Judgment, ...]) -> Pair:
+    """A pair of this reviewer; two truthful runs unless others are given."""
+    answered = evidence_document(inputs, declared.reviewer_family, runs or 2 * (truthful(inputs),))
+    return Pair(to_line(answered), to_line(result_document(declared, answered, inputs)), inputs)
+
+
+VARIANTS = {
+    "real": pair(REAL),
+    "single sample": pair(single(REAL)),
+    "simulated": pair(SIMULATED),
+    "failed": pair(REAL, INPUTS, truthful(INPUTS), all_tie(INPUTS), all_tie(INPUTS)),
+    "probes": pair(REAL, PROBES),
+    "simulated probes": pair(SIMULATED, PROBES),
+}
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The path of every value in a document that holds no other."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found = False
+    for key, below in inner:
+        found = True
+        yield from leaves(below, (*path, key))
+    if not found:
+        yield path
+
+
+def nodes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The path of every member and element of a document."""
+    if path:
+        yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in inner:
+        yield from nodes(below, (*path, key))
+
+
+def at(document: Any, path: tuple[str | int, ...]) -> Any:
+    """The value at a path."""
+    for key in path:
+        document = document[key]
+    return document
+
+
+def replaced(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
+    """A copy with another value at a path."""
+    document = copy.deepcopy(document)
+    at(document, path[:-1])[path[-1]] = value
+    return document
+
+
+def removed(document: Any, path: tuple[str | int, ...]) -> Any:
+    """A copy without what is at a path."""
+    document = copy.deepcopy(document)
+    del at(document, path[:-1])[path[-1]]
+    return document
+
+
+def other_value(value: Any) -> Any:
+    """Another value of the same JSON type, as far as there is one, and of the same form where that matters."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1 if value < 1 else value - 1
+        case None:
+            return 1
+        case []:
+            return ["X"]
+        case {}:
+            return {"x": 1}
+        case str() if value.startswith("sha256:"):
+            return value[:-1] + ("0" if value[-1] != "0" else "1")
+        case "A win" | "tie":
+            return "B win"
+        case "B win":
+            return "A win"
+        case "pass":
+            return "fail"
+        case "fail":
+            return "pass"
+        case _:
+            return f"{value}x"
