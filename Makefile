@@ -20,6 +20,7 @@ $(STAMP): pyproject.toml
 	@echo "setting up $(VENV) (once)"
 	@"$(PYTHON)" -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@chmod -R go-w eval arms fixtures schemas run.py
 	@touch $@
 
 demo: $(STAMP) ## examine two simulated reviewers, seal and verify both, draw their sheets

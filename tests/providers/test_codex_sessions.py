@@ -1,4 +1,4 @@
-"""What a program sees in a judge call: an environment and folders of its own, and of the user's things the login alone."""
+"""What a program sees in a judge call: an environment and folders of its own, and the user's login."""
 
 from __future__ import annotations
 

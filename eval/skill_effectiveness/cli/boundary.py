@@ -6,7 +6,12 @@
 | 1 | completed and did not pass |
 | 2 | refused: bad input, usage included |
 | 70 | unforeseen; a crash file says where, without any payload |
-| 128+n | ended by signal n |
+| 128+n | ended by signal n; 141 when nobody reads stdout any more |
+
+A refusal is one line on stderr, `skill_effectiveness_trial: <sentence>`. When the command line contains
+`--json` it is one canonical object on stdout as well: `{"code":"<closed code>","status":"refused"}`, and of an
+examination also `"field"`, if it has one that cannot be taken for a path. The codes are `usage` and the other
+words of `refusals.CommandCode`, and those of the rooms below.
 """
 
 from __future__ import annotations
@@ -14,26 +19,23 @@ from __future__ import annotations
 import signal
 import sys
 from enum import IntEnum
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from skill_effectiveness.calibration.errors import CalibrationError, ExaminationRefused
 from skill_effectiveness.cli import crash, screen
-from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.cli.interruption import Interruption
+from skill_effectiveness.cli.refusals import REFUSED, CommandCode, Refusal, Refused, answer
 from skill_effectiveness.evidence.signals import Terminated
-from skill_effectiveness.execution import ExecutableError
-from skill_effectiveness.protocol.errors import ProtocolError
-from skill_effectiveness.providers import ProviderError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import FrameType
 
     from skill_effectiveness.evidence.surroundings import Surroundings
 
-PREFIX = "skill_effectiveness_trial"
-TYPED = (CalibrationError, EvidenceError, ExaminationRefused, ExecutableError, ProtocolError, ProviderError)
+PREFIX: Final = "skill_effectiveness_trial"
+JSON: Final = "--json"
+_SIGNALLED: Final = 128
 
 
 class ExitCode(IntEnum):
@@ -45,15 +47,6 @@ class ExitCode(IntEnum):
     INTERNAL = 70
 
 
-class Refusal(Exception):
-    """A command cannot be carried out as asked; the sentence says what to do next."""
-
-
-def terminate(signum: int, _frame: FrameType | None) -> NoReturn:
-    """Turn a termination signal into an exception, so that every `finally` runs before the exit."""
-    raise Terminated(signum)
-
-
 def run(command: Callable[[Sequence[str]], object], arguments: Sequence[str], around: Surroundings) -> int:
     """Carry out one command line and turn whatever comes out of it into the exit code.
 
@@ -62,30 +55,68 @@ def run(command: Callable[[Sequence[str]], object], arguments: Sequence[str], ar
         arguments: the words after the program's name.
         around: where a crash file goes and when it happened.
     """
-    for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(signum, terminate)
-    try:
-        answer = command(arguments)
-        sys.stdout.flush()
-    except Terminated as ended:
-        return 128 + ended.signum
-    except (KeyboardInterrupt, typer.Abort):
-        return 128 + signal.SIGINT
-    except BrokenPipeError:
-        screen.silence_stdout()
-        return 128 + signal.SIGPIPE
-    except typer.TyperException as wrong:
-        return refuse(f"{wrong.format_message()} See --help.")
-    except (Refusal, *TYPED) as refused:
-        return refuse(str(refused))
-    except Exception as unforeseen:  # noqa: BLE001 - the boundary: nothing may leave as a traceback
-        place = crash.record(unforeseen, around)
-        screen.complain(f"{PREFIX}: something unforeseen happened; {place}")
-        return ExitCode.INTERNAL
-    return int(answer) if isinstance(answer, int) else ExitCode.DONE
+    interruption = Interruption(around.monotonic)
+    with interruption.heard():
+        try:
+            interruption.arm()
+            code = _carry_out(command, arguments, around)
+            interruption.disarm()
+        except Terminated as ended:
+            interruption.disarm()
+            code = _SIGNALLED + ended.signum
+    return code
 
 
-def refuse(sentence: str) -> int:
-    """Say why on one line of stderr and answer the exit code of a refusal."""
-    screen.complain(f"{PREFIX}: {sentence}")
+def refuse(refused: Refused, *, as_json: bool) -> int:
+    """Say why on one line of stderr, to machines as well if they asked, and answer the exit code."""
+    screen.complain(f"{PREFIX}: {refused}")
+    if as_json:
+        screen.results(answer(refused), as_json=True)
     return ExitCode.REFUSED
+
+
+def _carry_out(
+    command: Callable[[Sequence[str]], object], arguments: Sequence[str], around: Surroundings
+) -> int:
+    """The exit code of everything but a signal; also when stdout is gone, before or while refusing."""
+    try:
+        code = _judge(command, arguments, around)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        screen.silence(sys.stdout)
+        return _SIGNALLED + signal.SIGPIPE
+    except screen.StdoutLostError as lost:
+        screen.silence(sys.stdout)
+        return refuse(Refusal(CommandCode.STDOUT_UNWRITABLE, str(lost)), as_json=False)
+    return code
+
+
+def _judge(command: Callable[[Sequence[str]], object], arguments: Sequence[str], around: Surroundings) -> int:
+    """What came of the command; a reader of stdout that has gone passes through."""
+    as_json = JSON in arguments
+    try:
+        given = command(arguments)
+    except (BrokenPipeError, screen.StdoutLostError):
+        raise
+    except KeyboardInterrupt:
+        # Where the handlers are not ours, in a thread of somebody else's program.
+        return _SIGNALLED + signal.SIGINT
+    except (EOFError, typer.Abort):
+        return refuse(
+            Refusal(CommandCode.NOTHING_ENTERED, "Nothing was entered, so nothing was done."), as_json=as_json
+        )
+    except typer.TyperException as wrong:
+        sentence = f"{wrong.format_message().rstrip('.')}. See --help."
+        return refuse(Refusal(CommandCode.USAGE, sentence), as_json=as_json)
+    except REFUSED as refused:
+        return refuse(refused, as_json=as_json)
+    except crash.RecordedError as recorded:
+        return _unforeseen(recorded.told)
+    except (Exception, SystemExit) as unforeseen:  # noqa: BLE001 - the boundary: nothing may leave as a traceback
+        return _unforeseen(crash.record(unforeseen, around))
+    return int(given) if isinstance(given, int) else ExitCode.DONE
+
+
+def _unforeseen(told: str) -> int:
+    screen.complain(f"{PREFIX}: something unforeseen happened; {told}")
+    return ExitCode.INTERNAL

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
+from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.evidence.surroundings import Surroundings
 
 
@@ -11,3 +13,20 @@ from skill_effectiveness.evidence.surroundings import Surroundings
 def surroundings() -> Surroundings:
     """The surroundings of this process; every command passes them on."""
     return Surroundings.real()
+
+
+def absolute(path: str | Path) -> Path:
+    """A path as the person meant it: relative ones start at the working folder.
+
+    Raises:
+        Refusal: `working_folder_missing`.
+    """
+    if Path(path).is_absolute():
+        return Path(path)
+    try:
+        return Path.cwd() / path
+    except OSError:
+        raise Refusal(
+            CommandCode.WORKING_FOLDER_MISSING,
+            "The working folder does not exist any more; change to one that does, or give absolute paths.",
+        ) from None

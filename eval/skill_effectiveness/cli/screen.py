@@ -1,65 +1,105 @@
-"""What people and machines see: result lines or one JSON object on stdout, sentences and tables on stderr, nothing that paints.
+"""What people and machines see: result lines or one JSON object on stdout, sentences and tables on stderr.
 
-Text that came from elsewhere (names, agent output) passes through `neutral` first, so no escape sequence, bidirectional override or line
-break of theirs ever reaches a terminal.
+Nothing paints: text that came from elsewhere (names, paths, agent output) passes through `neutral` first, so
+no escape sequence, bidirectional override or line break of theirs ever reaches a terminal, on either stream,
+in lines and in JSON alike.
+
+Whoever reads stderr may leave: no sentence is worth ending a command that has cost money. Whoever reads stdout
+and leaves ends the command, because its results are what it was run for.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-import unicodedata
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console
 from rich.table import Table
 
+from skill_effectiveness.cli.door import surroundings
 from skill_effectiveness.evidence.canonical import dump
+from skill_effectiveness.evidence.pointer import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-PLAIN_WIDTH = 160
-UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+    from skill_effectiveness.evidence.fsops import FileSystem
+
+PLAIN_WIDTH: Final = 160
+_STANDARD_STREAMS: Final = (0, 1, 2)
+
+
+class StdoutLostError(Exception):
+    """Results could not be written, for another reason than that their reader has gone."""
+
+
+class Stderr(io.TextIOBase):
+    """The stderr of the moment, as a stream that never fails."""
+
+    def write(self, text: str) -> int:
+        """Write and flush; after a failure everything goes nowhere."""
+        _to_stderr(text)
+        return len(text)
+
+    def isatty(self) -> bool:
+        """Whether a terminal shows it."""
+        return sys.stderr.isatty()
+
+    def fileno(self) -> int:
+        """See `io.IOBase`."""
+        return sys.stderr.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """Of the stream behind it."""
+        return sys.stderr.encoding or "utf-8"
 
 
 def neutral(text: str) -> str:
     """The text on one line, every character that could steer a terminal spelled out as an escape."""
-    return "".join(
-        f"\\u{ord(letter):04x}" if unicodedata.category(letter) in UNSAFE_CATEGORIES else letter
-        for letter in text
-    )
+    return printable(text)
 
 
 def console(*, stderr: bool) -> Console:
-    """A console that is plain, and wide enough for our tables, wherever nobody watches."""
-    stream = sys.stderr if stderr else sys.stdout
+    """A console that is plain, and wide enough for our tables, wherever no terminal shows it.
+
+    Whether one does is asked of the stream alone: variables that force colours would paint into files.
+    """
+    stream = Stderr() if stderr else sys.stdout
     watched = stream.isatty()
     return Console(
-        file=stream,
+        file=stream,  # type: ignore[arg-type]
+        force_terminal=watched,
         width=None if watched else PLAIN_WIDTH,
         no_color=not watched or None,
         highlight=False,
         markup=False,
+        emoji=False,
     )
 
 
 def complain(sentence: str) -> None:
     """One line on stderr."""
-    sys.stderr.write(neutral(sentence) + "\n")
-    sys.stderr.flush()
+    _to_stderr(f"{neutral(sentence)}\n")
 
 
 def results(values: Mapping[str, object], *, as_json: bool) -> None:
     """Print a command's results: `key=value` lines, or one canonical object with the same keys.
 
-    A missing value (`None`) prints as `unknown`; booleans print as `true` and `false`.
+    A missing value (`None`) prints as `unknown` in a line and as null in JSON; booleans print as `true` and
+    `false`.
+
+    Raises:
+        BrokenPipeError: nobody reads stdout any more.
+        StdoutLostError: it cannot be written.
     """
     if as_json:
-        sys.stdout.write(dump(dict(values)).decode("utf-8") + "\n")
-        return
-    for key, value in values.items():
-        sys.stdout.write(f"{key}={spelled(value)}\n")
+        _to_stdout(dump(_harmless(dict(values))).decode("utf-8") + "\n")
+    else:
+        _to_stdout("".join(f"{neutral(key)}={spelled(value)}\n" for key, value in values.items()))
 
 
 def spelled(value: object) -> str:
@@ -72,16 +112,82 @@ def spelled(value: object) -> str:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, stderr: bool) -> None:
-    """A table for people; the first column is text, the others are aligned right."""
+    """A table for people; the first column is text, the others are aligned right.
+
+    Raises:
+        BrokenPipeError, StdoutLostError: see `results`; of a table on stdout only.
+    """
     drawn = Table(title=neutral(title), title_justify="left")
     for index, column in enumerate(columns):
         drawn.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
         drawn.add_row(*(neutral(cell) for cell in row))
-    console(stderr=stderr).print(drawn)
+    page = console(stderr=stderr)
+    with page.capture() as captured:
+        page.print(drawn)
+    (_to_stderr if stderr else _to_stdout)(captured.get())
 
 
-def silence_stdout() -> None:
-    """After the reader of stdout has gone: let the interpreter's last flush go nowhere instead of raising."""
-    _reader, writer = os.pipe()
-    os.dup2(writer, sys.stdout.fileno())
+def open_missing_streams(fs: FileSystem) -> bool:
+    """Put the null device where stdin, stdout or stderr was closed at start; whether stdout was open.
+
+    Otherwise the next file opened would take the number, and what is printed would land in it.
+    """
+    for number in _STANDARD_STREAMS:
+        try:
+            os.fstat(number)
+        except OSError:
+            fs.open_update(None, os.devnull)
+    if sys.stderr is None:
+        sys.stderr = io.StringIO()
+    return sys.stdout is not None
+
+
+def speak_plainly() -> None:
+    """Whatever the locale: results are UTF-8, and no character is an error on either stream."""
+    for stream, encoding in ((sys.stdout, "utf-8"), (sys.stderr, None)):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def silence(stream: TextIO) -> None:
+    """After a stream has failed: let everything more go nowhere, the interpreter's last flush included."""
+    # A stream without a descriptor is somebody's object, which nothing flushes at exit.
+    with suppress(io.UnsupportedOperation):
+        number = stream.fileno()
+        nowhere = surroundings().fs.open_update(None, os.devnull)
+        os.dup2(nowhere, number)
+        surroundings().fs.close(nowhere)
+
+
+def _harmless(value: object) -> object:
+    """The value with every text made neutral."""
+    match value:
+        case str():
+            return neutral(value)
+        case dict():
+            return {neutral(str(key)): _harmless(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_harmless(each) for each in value]
+        case _:
+            return value
+
+
+def _to_stdout(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StdoutLostError(
+            "The results could not be written to stdout; make room or redirect it, then repeat the command."
+        ) from error
+
+
+def _to_stderr(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)

@@ -1,0 +1,92 @@
+"""What the command line itself refuses, and every refusal that the rooms below it raise.
+
+| code | refused because |
+|---|---|
+| `usage` | the words on the command line are not those of a command |
+| `provider_not_examined` | this version has no adapter for the provider |
+| `program_mismatch` | not exactly the one program path of the provider, or not an absolute one |
+| `family_mismatch` | reviewers of the provider belong to one family, and another was named |
+| `settings_mismatch` | settings of a simulation for a real provider, or none for a simulated one |
+| `key_exists` | the name has a key already |
+| `key_form` | neither the name of a key nor the path of one |
+| `passphrase_source` | the passphrase comes from two places, or from none that can be read |
+| `nothing_entered` | a question was left without an answer |
+| `table_invalid` | a table of verdicts has faults; each was named before |
+| `working_folder_missing` | relative paths mean nothing, because the working folder is gone |
+| `stdout_unwritable` | results cannot be printed; what the command made stays |
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from skill_effectiveness.calibration.errors import CalibrationError, ExaminationRefused, PairRefused
+from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.execution import ExecutableError
+from skill_effectiveness.protocol.errors import ProtocolError
+from skill_effectiveness.providers import ProviderError
+
+
+class CommandCode(StrEnum):
+    """Why the command line refuses; see the table above."""
+
+    USAGE = "usage"
+    PROVIDER_NOT_EXAMINED = "provider_not_examined"
+    PROGRAM_MISMATCH = "program_mismatch"
+    FAMILY_MISMATCH = "family_mismatch"
+    SETTINGS_MISMATCH = "settings_mismatch"
+    KEY_EXISTS = "key_exists"
+    KEY_FORM = "key_form"
+    PASSPHRASE_SOURCE = "passphrase_source"
+    NOTHING_ENTERED = "nothing_entered"
+    TABLE_INVALID = "table_invalid"
+    WORKING_FOLDER_MISSING = "working_folder_missing"
+    STDOUT_UNWRITABLE = "stdout_unwritable"
+
+
+class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a defect
+    """A command cannot be carried out as asked.
+
+    Attributes:
+        code: the closed word.
+    """
+
+    def __init__(self, code: CommandCode, sentence: str) -> None:
+        self.code = code
+        super().__init__(sentence)
+
+
+Refused = (
+    Refusal
+    | CalibrationError
+    | EvidenceError
+    | ExaminationRefused
+    | ExecutableError
+    | PairRefused
+    | ProtocolError
+    | ProviderError
+)
+"""Everything that has a closed `code` and a sentence for people as its text."""
+
+REFUSED: Final[tuple[type[Refused], ...]] = (
+    Refusal,
+    CalibrationError,
+    EvidenceError,
+    ExaminationRefused,
+    ExecutableError,
+    PairRefused,
+    ProtocolError,
+    ProviderError,
+)
+
+
+def answer(refused: Refused) -> dict[str, object]:
+    """What machines are told: the closed code, and of an examination the field it is about.
+
+    A field that could be taken for a path is left out.
+    """
+    told: dict[str, object] = {"status": "refused", "code": refused.code.value}
+    if isinstance(refused, ExaminationRefused) and refused.field and "/" not in refused.field:
+        told["field"] = refused.field
+    return told
