@@ -12,9 +12,9 @@ from skill_effectiveness.calibration.inputs import load_inputs
 from skill_effectiveness.calibration.repeats import ExaminationPlan, examine
 from skill_effectiveness.calibration.reviewer import Reviewer
 from skill_effectiveness.calibration.sealing import seal_pair, verify_folder
-from skill_effectiveness.cli import screen, sheets
+from skill_effectiveness.cli import crash, screen, sheets
 from skill_effectiveness.cli.boundary import ExitCode
-from skill_effectiveness.cli.door import surroundings
+from skill_effectiveness.cli.door import absolute, surroundings
 from skill_effectiveness.cli.plots import reviewer_plot
 from skill_effectiveness.cli.progress import ExaminationProgress
 from skill_effectiveness.evidence.keys import load_public_key, load_signing_key, new_signing_key
@@ -58,7 +58,10 @@ def demo(
     """
     around = surroundings()
     inputs = load_inputs(around.fs, BankName.JUDGED)
-    with PrivateRoot.create(Path.cwd() / out, RootKind.OUT, around=around, checkout=source_checkout()) as root:
+    with (
+        PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=source_checkout()) as root,
+        crash.kept_in(root),
+    ):
         new_signing_key(root, KEY)
         shown = [_reviewer(root, name, settings, inputs) for name, settings in REVIEWERS.items()]
         panels = [sheets.panel(each.sheet, f"{each.name}: {each.status}", inputs.gates.thresholds) for each in shown]
@@ -70,8 +73,9 @@ def demo(
     verified = all(each.verified for each in shown)
     values: dict[str, object] = {"demo_status": "verified" if verified else "not_verified"}
     values |= {each.name: each.status for each in shown}
-    values |= {"synthetic": True, "look_at": str(place / PLOT)}
+    values |= {"synthetic": True, "plot": PLOT}
     screen.results(values, as_json=as_json)
+    screen.complain(f"look at {place / PLOT}")
     return ExitCode.DONE if verified else ExitCode.NOT_PASSED
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -9,16 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from skill_effectiveness.calibration.inputs import load_inputs
-from skill_effectiveness.calibration.repeats import ExaminationPlan, examine
-from skill_effectiveness.calibration.reviewer import Reviewer
-from skill_effectiveness.cli import screen, sheets
-from skill_effectiveness.cli.boundary import ExitCode, Refusal
-from skill_effectiveness.cli.door import surroundings
+from skill_effectiveness.calibration.models import FAMILY_NAME, MODEL_NAME
+from skill_effectiveness.calibration.repeats import REPEATS, TIMEOUT_SECONDS, ExaminationPlan, examine
+from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
+from skill_effectiveness.cli import crash, screen, sheets
+from skill_effectiveness.cli.boundary import ExitCode
+from skill_effectiveness.cli.door import absolute, surroundings
 from skill_effectiveness.cli.progress import ExaminationProgress
+from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.protocol.resources import source_checkout
 from skill_effectiveness.protocol.words import BankName
 from skill_effectiveness.providers import CodexProvider, SimulatedSettings
+from skill_effectiveness.providers.simulated import LARGEST_SEED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ProviderName(StrEnum):
-    """Whoever can be named; `EXAMINED` says whom this version can examine."""
+    """Whoever can be named; only those with an adapter can be examined."""
 
     CODEX = "codex"
     CLAUDE = "claude"
@@ -37,8 +41,20 @@ class ProviderName(StrEnum):
     SIMULATED = "simulated"
 
 
-EXAMINED: Final = (ProviderName.CODEX, ProviderName.SIMULATED)
 SETTINGS: Final = ("accuracy", "position_bias", "flakiness", "refusal_rate", "seed")
+
+
+def _model(text: str) -> str:
+    if not re.fullmatch(MODEL_NAME, text):
+        raise typer.BadParameter("a model id has letters, digits and . _ : / - only, and no blank")
+    return text
+
+
+def _family(text: str) -> str:
+    if not re.fullmatch(FAMILY_NAME, text):
+        raise typer.BadParameter("a family has letters, digits and . _ - only, and no blank")
+    return text
+
 
 Program = Annotated[Path | None, typer.Option(help="Absolute path of the program.", show_default=False)]
 Rate = Annotated[
@@ -48,21 +64,25 @@ Rate = Annotated[
 
 def reviewer_calibration(  # one parameter per option is what a command line is
     provider: Annotated[ProviderName, typer.Option(help="Whose command line.")],
-    model: Annotated[str, typer.Option(help="The exact model.")],
-    reviewer_family: Annotated[str, typer.Option(help="The family the reviewer votes as.")],
+    model: Annotated[str, typer.Option(help="The exact model.", callback=_model)],
+    reviewer_family: Annotated[str, typer.Option(help="The family the reviewer votes as.", callback=_family)],
     out: Annotated[Path, typer.Option(help="Private folder of the examination, outside any checkout.")],
     codex_path: Program = None,
     claude_path: Program = None,
     opencode_path: Program = None,
     kimi_path: Program = None,
-    repeats: Annotated[int, typer.Option(help="How often, 2 to 5.")] = 2,
-    timeout_seconds: Annotated[int, typer.Option(help="For each call, 1 to 600.")] = 220,
+    repeats: Annotated[int, typer.Option(min=REPEATS[0], max=REPEATS[-1], help="How often.")] = 2,
+    timeout_seconds: Annotated[
+        int, typer.Option(min=TIMEOUT_SECONDS[0], max=TIMEOUT_SECONDS[-1], help="For each call.")
+    ] = 220,
     bank: Annotated[BankName, typer.Option(help="Which cases.")] = BankName.JUDGED,
     accuracy: Rate = None,
     position_bias: Rate = None,
     flakiness: Rate = None,
     refusal_rate: Rate = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of a simulated reviewer.", show_default=False)] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=LARGEST_SEED, help="Of a simulated reviewer.", show_default=False)
+    ] = None,
     *,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what was begun in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")] = False,
@@ -76,12 +96,15 @@ def reviewer_calibration(  # one parameter per option is what a command line is
     values = (accuracy, position_bias, flakiness, refusal_rate, seed)
     given = {name: value for name, value in zip(SETTINGS, values, strict=True) if value is not None}
     program = matching_program(provider, programs, given)
+    demand_family(provider, reviewer_family)
+    # Before the folder is made: whoever names a program that is not there finds nothing to clean up.
+    reviewer = reviewer_of(program, given, bank, around)
     plan = ExaminationPlan(model, reviewer_family, repeats, timeout_seconds, bank)
     with (
-        PrivateRoot.create(Path.cwd() / out, RootKind.OUT, around=around, checkout=source_checkout()) as root,
+        PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=source_checkout()) as root,
+        crash.kept_in(root),
         ExaminationProgress(f"{provider} {model}", repeats) as progress,
     ):
-        reviewer = reviewer_of(program, given, bank, around)
         found = examine(plan, reviewer, out=root, resume=resume, observer=progress)
         sheet = sheets.read_sheet(root, found)
     sheets.show(sheet, {reviewer_family: found.calibration_status})
@@ -95,26 +118,59 @@ def matching_program(
     """The one path that belongs to the provider; None for the simulated one, which alone takes settings.
 
     Raises:
-        Refusal: the provider is not examined by this version, or paths and settings are not exactly its own.
+        Refusal: `provider_not_examined`; `program_mismatch` and `settings_mismatch` when paths and settings
+            are not exactly its own.
     """
-    if provider not in EXAMINED:
-        raise Refusal(f"{provider} cannot be examined by this version; it examines {' and '.join(EXAMINED)}")
+    if provider not in ADAPTERS:
+        known = " and ".join(name for name in ProviderName if name in ADAPTERS)
+        raise Refusal(
+            CommandCode.PROVIDER_NOT_EXAMINED,
+            f"{provider} cannot be examined by this version; it examines {known}.",
+        )
     given = {name: path for name, path in programs.items() if path is not None}
     if provider is ProviderName.SIMULATED:
         if given:
-            raise Refusal(f"a simulated reviewer has no program; leave out --{min(given)}-path")
+            raise Refusal(
+                CommandCode.PROGRAM_MISMATCH,
+                f"A simulated reviewer has no program; leave out --{min(given)}-path.",
+            )
         if "accuracy" not in settings:
-            raise Refusal("say how good the simulated reviewer is: --accuracy 0 to 1")
+            raise Refusal(
+                CommandCode.SETTINGS_MISMATCH, "Say how good the simulated reviewer is: --accuracy 0 to 1."
+            )
         return None
     if settings:
         option = min(settings).replace("_", "-")
-        raise Refusal(f"--{option} is for simulated reviewers only; leave it out for {provider}")
+        raise Refusal(
+            CommandCode.SETTINGS_MISMATCH,
+            f"--{option} is for simulated reviewers only; leave it out for {provider}.",
+        )
     if set(given) != {provider.value}:
-        raise Refusal(f"name the program by exactly --{provider}-path, and give no other provider's path")
+        raise Refusal(
+            CommandCode.PROGRAM_MISMATCH,
+            f"Name the program by exactly --{provider}-path, and give no other provider's path.",
+        )
     path = given[provider.value]
     if not path.is_absolute():
-        raise Refusal(f"--{provider}-path must be an absolute path, so that exactly one program is meant")
+        raise Refusal(
+            CommandCode.PROGRAM_MISMATCH,
+            f"--{provider}-path must be an absolute path, so that exactly one program is meant.",
+        )
     return path
+
+
+def demand_family(provider: ProviderName, reviewer_family: str) -> None:
+    """Refuse a family that reviewers of this provider do not belong to.
+
+    Raises:
+        Refusal: `family_mismatch`.
+    """
+    family = ADAPTERS[provider].family
+    if family not in (None, reviewer_family):
+        raise Refusal(
+            CommandCode.FAMILY_MISMATCH,
+            f"Reviewers of {provider} belong to the family {family}; give --reviewer-family {family}.",
+        )
 
 
 def reviewer_of(

@@ -6,7 +6,7 @@ passphrase comes from a prompt or a file descriptor, never from an argument or t
 
 from __future__ import annotations
 
-import os
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from skill_effectiveness.cli import screen
-from skill_effectiveness.cli.boundary import Refusal
-from skill_effectiveness.cli.door import surroundings
+from skill_effectiveness.cli.door import absolute, surroundings
+from skill_effectiveness.cli.refusals import CommandCode, Refusal
+from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.fsops import read_all, read_public, write_new_public
 from skill_effectiveness.evidence.keys import (
     load_public_key,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.surroundings import Surroundings
 
-app = typer.Typer(help="Make, show and export signing keys.")
+app = typer.Typer(help="Make, show and export signing keys.", rich_markup_mode=None)
 
 PASSPHRASE_LIMIT: Final = 4_096
 PUBLIC_LIMIT: Final = 65_536
@@ -51,27 +52,51 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of
 
 
 @contextmanager
-def key_root(root: Path | None, around: Surroundings) -> Iterator[PrivateRoot]:
-    """The private root that holds `keys/`, made on first use."""
-    kind, path = (RootKind.STATE, state_path(around)) if root is None else (RootKind.OUT, Path.cwd() / root)
-    with PrivateRoot.create(path, kind, around=around, checkout=source_checkout()) as opened:
+def key_root(root: Path | None, around: Surroundings, *, create: bool = False) -> Iterator[PrivateRoot]:
+    """The private root that holds `keys/`; only a new key makes it."""
+    kind, path = (RootKind.STATE, state_path(around)) if root is None else (RootKind.OUT, absolute(root))
+    reach = PrivateRoot.create if create else PrivateRoot.open
+    with reach(path, kind, around=around, checkout=source_checkout()) as opened:
         yield opened
 
 
 def passphrase_of(around: Surroundings, *, ask: bool, descriptor: int | None, confirm: bool) -> bytes | None:
-    """The passphrase the person chose to give, without its line end; `None` when none was."""
+    """The passphrase the person chose to give, without its line end; `None` when none was.
+
+    Raises:
+        Refusal: `passphrase_source`.
+        FileError: the descriptor cannot be read, or gives more than `PASSPHRASE_LIMIT` bytes.
+        typer.Abort: the question was left without an answer.
+    """
     if ask and descriptor is not None:
-        raise Refusal("give the passphrase by --passphrase or by --passphrase-fd, not by both")
+        raise Refusal(
+            CommandCode.PASSPHRASE_SOURCE,
+            "Give the passphrase by --passphrase or by --passphrase-fd, not by both.",
+        )
     if descriptor is not None:
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            raise Refusal(f"file descriptor {descriptor} is not open; redirect one to it") from None
-        return read_all(around.fs, descriptor, PASSPHRASE_LIMIT, f"file descriptor {descriptor}").rstrip(b"\r\n")
+        return _read_passphrase(descriptor, around)
     if ask:
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise Refusal(
+                CommandCode.PASSPHRASE_SOURCE,
+                "There is no terminal to ask at; give the passphrase by --passphrase-fd.",
+            )
         typed: str = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
-        return typed.encode("utf-8")
+        return typed.encode("utf-8", "surrogateescape")
     return None
+
+
+def _read_passphrase(descriptor: int, around: Surroundings) -> bytes:
+    where = f"file descriptor {descriptor}"
+    try:
+        around.fs.fstat(descriptor)
+    except OSError:
+        raise Refusal(
+            CommandCode.PASSPHRASE_SOURCE, f"{where} is not open; redirect the passphrase to it."
+        ) from None
+    with reported(where, reading=True):
+        given = read_all(around.fs, descriptor, PASSPHRASE_LIMIT, where)
+    return given.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def signing_key(name: str, root: Path | None, passphrase: bytes | None, around: Surroundings) -> Ed25519PrivateKey:
@@ -82,7 +107,7 @@ def signing_key(name: str, root: Path | None, passphrase: bytes | None, around: 
 
 def public_key(path: Path, around: Surroundings) -> Ed25519PublicKey:
     """The public key in a `.pub` file."""
-    return load_public_key(read_public(around.fs, Path.cwd() / path, PUBLIC_LIMIT))
+    return load_public_key(read_public(around.fs, absolute(path), PUBLIC_LIMIT))
 
 
 @app.command()
@@ -92,10 +117,13 @@ def new(
     """Make a signing key (Ed25519); refused when the name has one."""
     around = surroundings()
     passphrase = passphrase_of(around, ask=ask, descriptor=passphrase_fd, confirm=True)
-    with key_root(root, around) as opened:
+    with key_root(root, around, create=True) as opened:
         made = new_signing_key(opened, name, passphrase)
     if not made.created:
-        raise Refusal(f"the key {name} exists already (key id {made.key_id}); choose another name, or show it")
+        raise Refusal(
+            CommandCode.KEY_EXISTS,
+            f"The key {name} exists already (key id {made.key_id}); choose another name, or show it.",
+        )
     screen.results({"key": name, "key_id": made.key_id, "encrypted": passphrase is not None}, as_json=as_json)
 
 
@@ -123,8 +151,8 @@ def export(
     """Write the public part of a key to a file for whoever verifies."""
     around = surroundings()
     public = _public_part(name, root, around)
-    write_new_public(around.fs, Path.cwd() / out, public_pem(public))
-    screen.results({"key": name, "key_id": public_key_id(public), "result": str(out)}, as_json=as_json)
+    write_new_public(around.fs, absolute(out), public_pem(public))
+    screen.results({"key": name, "key_id": public_key_id(public), "result": out.name}, as_json=as_json)
 
 
 def _public_part(name: str, root: Path | None, around: Surroundings) -> Ed25519PublicKey:

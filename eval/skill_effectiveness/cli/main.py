@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import resource
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from skill_effectiveness.cli import boundary, crash, keys, reviewers, verify
+from skill_effectiveness.cli import boundary, crash, keys, reviewers, screen, verify
 from skill_effectiveness.cli.door import surroundings
 from skill_effectiveness.cli.examination import reviewer_calibration
+from skill_effectiveness.cli.refusals import CommandCode, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROGRAM = "skill-effectiveness"
+PROGRAM: Final = "skill-effectiveness"
 
 app = typer.Typer(
     name=PROGRAM,
     help="Find out, with evidence a stranger can check offline, whether a skill makes a coding agent better.",
     add_completion=False,
     pretty_exceptions_enable=False,
+    # Frames and colours of help texts would follow variables that have nothing to do with where they go.
+    rich_markup_mode=None,
 )
 app.command("reviewer-calibration")(reviewer_calibration)
 app.command("verify")(verify.verify)
@@ -31,13 +34,16 @@ app.add_typer(keys.app, name="keys")
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands a flag's value over by position
     if wanted:
-        sys.stdout.write(f"{PROGRAM} {crash.version()}\n")
+        screen.line(f"{PROGRAM} {crash.version()}")
         raise typer.Exit
 
 
 @app.callback()
 def _options(
-    *, _show: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False
+    *,
+    _show: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     pass
 
@@ -46,8 +52,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command line (default: the process's own) and answer its exit code."""
     # A core file could hold a key.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    around = surroundings()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if not screen.open_missing_streams(around.fs):
+        closed = "stdout is closed, so nobody would get the results; redirect it to a file or to /dev/null."
+        return boundary.refuse(Refusal(CommandCode.STDOUT_UNWRITABLE, closed), as_json=False)
+    screen.speak_plainly()
+    return boundary.run(_command, words, around)
+
+
+def _command(words: Sequence[str]) -> object:
+    """Parse and call; the answer of the command, or the exit code that it asked for.
+
+    Not through the `main` of the framework, which would turn a broken pipe into exit 1 and read a variable for
+    shell completion.
+    """
     command = typer.main.get_command(app)
-    return boundary.run(
-        lambda given: command.main(args=list(given), prog_name=PROGRAM, standalone_mode=False), words, surroundings()
-    )
+    try:
+        with command.make_context(PROGRAM, list(words)) as context:
+            return command.invoke(context)
+    except typer.Exit as asked:
+        return asked.exit_code

@@ -29,17 +29,17 @@ class ExaminationProgress:
 
     def __init__(self, label: str, repeats: int) -> None:
         self._label = screen.neutral(label)
-        self._console = screen.console(stderr=True)
         self._live: Progress | None = None
-        if self._console.is_terminal:
+        shown = screen.console(stderr=True)
+        if shown.is_terminal and not shown.is_dumb_terminal:
             self._live = Progress(
                 SpinnerColumn(),
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=24),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[state]}"),
+                TextColumn("{task.fields[state]}", markup=False),
                 TimeElapsedColumn(),
-                console=self._console,
+                console=shown,
             )
             self._task = self._live.add_task(self._label, total=repeats, state="")
 
@@ -77,8 +77,8 @@ class ExaminationProgress:
 
     def _say(self, state: str, *, done: int | None) -> None:
         if self._live is None:
-            self._console.print(f"{self._label}: {state}")
+            screen.complain(f"{self._label}: {state}")
         elif done is None:
-            self._live.update(self._task, state=state)
+            self._live.update(self._task, state=screen.neutral(state))
         else:
-            self._live.update(self._task, state=state, completed=done)
+            self._live.update(self._task, state=screen.neutral(state), completed=done)

@@ -10,18 +10,20 @@ import typer
 from skill_effectiveness.calibration.sealing import SEAL, seal_pair
 from skill_effectiveness.calibration.table import TableError, read_table, score_table
 from skill_effectiveness.cli import demonstration, screen
-from skill_effectiveness.cli.boundary import Refusal
-from skill_effectiveness.cli.door import surroundings
+from skill_effectiveness.cli.door import absolute, surroundings
 from skill_effectiveness.cli.keys import Ask, AsJson, PassphraseFd, passphrase_of, signing_key
+from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.cli.scores import print_score
 from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.protocol.resources import source_checkout
 
-app = typer.Typer(help="Score a table of verdicts, seal a published pair, or see a whole examination once.")
+app = typer.Typer(
+    help="Score a table of verdicts, seal a published pair, or see a whole examination once.",
+    rich_markup_mode=None,
+)
 
 TABLE_LIMIT: Final = 1_073_741_824
-FAULTS_SHOWN: Final = 20
 
 
 @app.command()
@@ -32,15 +34,16 @@ def score(
 ) -> None:
     """Score verdicts that any judge gave on pairs with known labels."""
     around = surroundings()
-    data = read_public(around.fs, Path.cwd() / table, TABLE_LIMIT)
+    data = read_public(around.fs, absolute(table), TABLE_LIMIT)
     try:
         found = score_table(read_table(data))
     except TableError as wrong:
-        for fault in wrong.faults[: FAULTS_SHOWN - 1]:
+        for fault in wrong.faults:
             screen.complain(fault.sentence)
-        rest = len(wrong.faults) - FAULTS_SHOWN + 1
-        more = f" and {rest} more" if rest > 0 else ""
-        raise Refusal(f"the table cannot be scored: {len(wrong.faults)} faults, named above{more}") from None
+        count = "1 fault" if len(wrong.faults) == 1 else f"{len(wrong.faults)} faults"
+        raise Refusal(
+            CommandCode.TABLE_INVALID, f"The table cannot be scored: {count}, named above by row and column."
+        ) from None
     print_score(found, as_json=as_json)
 
 
@@ -59,8 +62,8 @@ def seal(  # one parameter per option is what a command line is
     name, root = key_place(key)
     private = signing_key(name, root, passphrase_of(around, ask=ask, descriptor=passphrase_fd, confirm=False), around)
     with (
-        PrivateRoot.open(Path.cwd() / examination, RootKind.OUT, around=around, checkout=checkout) as source,
-        PrivateRoot.create(Path.cwd() / out, RootKind.OUT, around=around, checkout=checkout) as target,
+        PrivateRoot.open(absolute(examination), RootKind.OUT, around=around, checkout=checkout) as source,
+        PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout) as target,
     ):
         sealed = seal_pair(source, private, target)
     values: dict[str, object] = {
@@ -73,12 +76,18 @@ def seal(  # one parameter per option is what a command line is
 
 
 def key_place(key: str) -> tuple[str, Path | None]:
-    """Name and root of a key that was given by name or as `<root>/keys/<name>.key`."""
+    """Name and root of a key that was given by name or as `<root>/keys/<name>.key`.
+
+    Raises:
+        Refusal: `key_form`.
+    """
     if "/" not in key:
         return key, None
-    path = Path.cwd() / key
+    path = absolute(key)
     if path.suffix != ".key" or path.parent.name != "keys":
-        raise Refusal("a key is given by its name, or by its path <folder>/keys/<name>.key")
+        raise Refusal(
+            CommandCode.KEY_FORM, "A key is given by its name, or by its path <folder>/keys/<name>.key."
+        )
     return path.stem, path.parent.parent
 
 

@@ -102,6 +102,15 @@ def results(values: Mapping[str, object], *, as_json: bool) -> None:
         _to_stdout("".join(f"{neutral(key)}={spelled(value)}\n" for key, value in values.items()))
 
 
+def line(text: str) -> None:
+    """One line on stdout.
+
+    Raises:
+        BrokenPipeError, StdoutLostError: see `results`.
+    """
+    _to_stdout(f"{neutral(text)}\n")
+
+
 def spelled(value: object) -> str:
     """One value as it stands in a result line."""
     if value is None:
@@ -181,7 +190,7 @@ def _to_stdout(text: str) -> None:
         raise
     except OSError as error:
         raise StdoutLostError(
-            "The results could not be written to stdout; make room or redirect it, then repeat the command."
+            "The results could not be written to stdout; what was made stays. Make room, or redirect them."
         ) from error
 
 

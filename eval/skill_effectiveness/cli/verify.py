@@ -10,7 +10,7 @@ import typer
 from skill_effectiveness.calibration.sealing import verify_folder
 from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.boundary import ExitCode
-from skill_effectiveness.cli.door import surroundings
+from skill_effectiveness.cli.door import absolute, surroundings
 from skill_effectiveness.cli.keys import AsJson, public_key
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def verify(
 ) -> int:
     """Check a sealed folder. Exit 0: every check passed. 1: one failed. 2: no folder, seal or key to read."""
     around = surroundings()
-    found = verify_folder(Path.cwd() / folder, public_key(pub, around), fs=around.fs)
+    found = verify_folder(absolute(folder), public_key(pub, around), fs=around.fs)
     for check in found.checks:
         screen.complain(f"{check.number:>2} {_word(check.passed):<7} {check.sentence}")
     screen.results(values(found), as_json=as_json)

@@ -256,7 +256,7 @@ class _Surveyor:
             judge_pin(chain, self._pin, self._copy, self._segments, found)
         elif not self._snapshot.has_pin:
             judge_missing_pin(chain, self._layout.form, found)
-        if self._copy is not None and chain.clean and not len(found):
+        if self._copy is not None and chain.clean and not found:
             judge_copy(chain, self._copy, found)
 
     # Telling.
@@ -284,12 +284,12 @@ class _Surveyor:
                 Unreadable.NO_FIRST_ROW, "This is no journal: it holds neither a row nor a pin."
             )
         sentence = "No journal was begun here: there is neither a first row nor a pin."
-        fresh = not len(self._findings) and set(self._snapshot.sizes) <= {1}
+        fresh = not self._findings and set(self._snapshot.sizes) <= {1}
         return self._survey(JournalStatus.UNREADABLE, Unreadable.NOT_BEGUN, sentence=sentence, fresh=fresh)
 
     def _status(self) -> JournalStatus:
         chain = self._chain
-        if len(self._findings) or len(self._pin_findings):
+        if self._findings or self._pin_findings:
             return JournalStatus.DAMAGED
         begins_again = self._segments > chain.position.segment
         if chain.tail or chain.unended or self._owed or self._unpinned or self._pin is None or begins_again:
@@ -331,7 +331,7 @@ class _Surveyor:
             unended=chain.unended,
             owed=self._owed,
             segments=self._segments,
-            rows_sound=self._begun and not len(self._findings),
+            rows_sound=self._begun and not self._findings,
         )
 
 
