@@ -18,15 +18,19 @@ $(STAMP): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11; set PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "setting up $(VENV) (once)"
-	@"$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@chmod -R go-w eval arms fixtures schemas run.py
+	@umask 022 && "$(PYTHON)" -m venv $(VENV)
+	@umask 022 && $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## examine two simulated reviewers, seal and verify both, draw their sheets
+# Code and frozen inputs that others could write are refused when they are hashed; some umasks make clones so.
+.PHONY: modes
+modes:
+	@chmod go-w . && chmod -R go-w eval arms fixtures schemas run.py
+
+demo: $(STAMP) modes ## examine two simulated reviewers, seal and verify both, draw their sheets
 	@$(BIN)/python run.py reviewers demo --out "$(DEMO_OUT)"
 
-test: $(STAMP) ## every test that needs no real agent command line
+test: $(STAMP) modes ## every test that needs no real agent command line
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m "not realcli"
 
 lint: $(STAMP) ## format, lint, types, floors, generated schemas
@@ -44,13 +48,13 @@ format: $(STAMP) ## rewrite the tree in the house's format
 schemas: $(STAMP) ## generate schemas/ from the models
 	@$(BIN)/python tools/schemas.py
 
-bench: $(STAMP) ## every figure, each against a rival measured in the same run
+bench: $(STAMP) modes ## every figure, each against a rival measured in the same run
 	@$(BIN)/python -m benchmarks
 
 statements: $(STAMP) ## which numbered statements have a test and which have none
 	@$(BIN)/python tools/statements.py
 
-contract: $(STAMP) ## drive the real command lines against the loopback model server
+contract: $(STAMP) modes ## drive the real command lines against the loopback model server
 	@tools/install_clis
 	@tools/contract
 

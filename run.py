@@ -1,30 +1,26 @@
 """The command line: `python run.py …`; also installed as `skill-effectiveness`.
 
-This file alone must run under any interpreter: whoever starts it with the wrong one is told which is right.
+This file must load under any Python 3: whoever starts it with the wrong one is told which is right.
 """
 
 import sys
 from pathlib import Path
 
+HINT = "run 'make setup' and use .venv/bin/python run.py"
+
 sys.path.insert(0, str(Path(__file__).resolve().parent / "eval"))
 
-HINT = "skill_effectiveness_trial: {}; run 'make setup' and use .venv/bin/python run.py\n"
+if sys.version_info < (3, 11):  # noqa: UP036 - the sentence is for those below
+    sys.stderr.write(f"skill_effectiveness_trial: Python 3.11 or newer is needed; {HINT}\n")
+    sys.exit(2)
 
-
-def start():
-    """Load the command line and hand over; its exit code comes back."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - older ones get here
-        sys.stderr.write(HINT.format("Python 3.11 or newer is needed"))
-        return 2
-    try:
-        from skill_effectiveness.cli.main import main
-    except ModuleNotFoundError as missing:
-        sys.stderr.write(HINT.format("{} is not installed here".format(missing.name)))
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return main(sys.argv[1:])
-
+try:
+    from skill_effectiveness.cli.main import main
+except ModuleNotFoundError as missing:
+    sys.stderr.write(f"skill_effectiveness_trial: {missing.name} is not installed here; {HINT}\n")
+    sys.exit(2)
+except KeyboardInterrupt:
+    sys.exit(130)
 
 if __name__ == "__main__":
-    sys.exit(start())
+    sys.exit(main(sys.argv[1:]))

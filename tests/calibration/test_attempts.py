@@ -15,6 +15,7 @@ from skill_effectiveness.evidence.documents import validate
 from tests.support.examinations import (
     OTHER,
     PLAN,
+    Anything,
     Scripted,
     always,
     line,
@@ -53,7 +54,7 @@ def resume(out: PrivateRoot, asked: Asked) -> tuple[RefusalCode, str | None]:
     return caught.value.code, caught.value.field
 
 
-def rewrite(folder: Path, change: Any) -> None:
+def rewrite(folder: Path, change: Anything) -> None:
     """Change the sample of an attempt and everything that vouches for it, as its owner could."""
     name = folder.name
     path = folder / "samples" / f"{name}.json"
@@ -123,7 +124,9 @@ class TestAskingAgain:
         assert resume(out, asked)[0] is RefusalCode.PUBLICATION_DIFFERS
         assert asked == []
 
-    def test_a_moved_folder_is_not_paid_for_again(self, out: PrivateRoot, asked: Asked, tmp_path: Path) -> None:
+    def test_a_moved_folder_is_not_paid_for_again(
+        self, out: PrivateRoot, asked: Asked, tmp_path: Path
+    ) -> None:
         """Its samples are good where they were taken."""
         del out
         (tmp_path / "out").rename(tmp_path / "moved")

@@ -19,7 +19,7 @@ from skill_effectiveness.calibration.errors import ExaminationRefused, RefusalCo
 from skill_effectiveness.calibration.models import Binding, Simulation
 from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.protocol.words import BankName
-from tests.support.examinations import MANIFEST, OTHER, open_out
+from tests.support.examinations import MANIFEST, OTHER, Anything, open_out
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,11 +53,11 @@ def out(tmp_path: Path) -> PrivateRoot:
     return open_out(tmp_path)
 
 
-def bind(out: PrivateRoot, **changes: Any) -> Binding:
+def bind(out: PrivateRoot, **changes: Anything) -> Binding:
     return bind_folder(out, {**PROPOSAL, **changes}, ("attempts", "reviewer-calibration.json"))
 
 
-def refusal(out: PrivateRoot, **changes: Any) -> tuple[RefusalCode, str | None]:
+def refusal(out: PrivateRoot, **changes: Anything) -> tuple[RefusalCode, str | None]:
     with pytest.raises(ExaminationRefused) as caught:
         bind(out, **changes)
     return caught.value.code, caught.value.field
@@ -82,7 +82,9 @@ class TestFirstStart:
             refuse_claimed(out)
 
     @pytest.mark.parametrize("name", ["attempts", "reviewer-calibration.json"])
-    def test_is_refused_among_the_belongings_of_an_unknown_examination(self, out: PrivateRoot, name: str) -> None:
+    def test_is_refused_among_the_belongings_of_an_unknown_examination(
+        self, out: PrivateRoot, name: str
+    ) -> None:
         """R30: a pair without its claim is nobody's to continue."""
         out.publish(name, b"{}\n")
         assert refusal(out) == (RefusalCode.CLAIM_INVALID, CLAIM)

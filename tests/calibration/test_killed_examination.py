@@ -1,9 +1,10 @@
-"""An examination that is killed at every step of it: what was paid for is kept, and nothing is paid for twice."""
+"""An examination killed at every step: what was paid for is kept, and nothing is paid for twice."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,8 @@ import pytest
 
 from skill_effectiveness.calibration.loader import load_calibration
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
-from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.pair import load_pair
-from tests.support.examinations import INPUTS, open_out, run_examination, simulated
+from tests.support.examinations import INPUTS, UnsyncedFs, open_out, run_examination, simulated
 from tests.support.private import temporaries, wrong_modes
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def kill(step: int) -> Injection:
 
 
 def examine(folder: Path, fs: FileSystem, *, die_in: str = "") -> None:
-    """Examine, or resume; every call leaves its sample id in `asked`, and that of `die_in` kills the process."""
+    """Examine, or resume; each call leaves its sample id in `asked`, that of `die_in` kills the process."""
 
     def before(sample_id: str) -> None:
         with (folder / "asked").open("a") as asked:
@@ -66,7 +66,7 @@ def asked(folder: Path) -> Counter[str]:
 
 def check_recovered(folder: Path, reference: bytes, extra: int) -> None:
     """Resume to the end, then look at everything that was promised."""
-    examine(folder, RealFs())
+    examine(folder, UnsyncedFs())
     calls = asked(folder)
     assert set(calls.values()) == {1}
     assert 2 <= calls.total() <= 2 + extra
@@ -107,12 +107,12 @@ def test_killed_at_every_step(tmp_path: Path, reference: bytes, capsys: pytest.C
     """E54 R42 R28: one resume completes it, with at most one call more than without the kill."""
     steps = 0
     for step, folder in folders(tmp_path):
-        if survives(folder, FaultFs(RealFs(), kill(step))):
+        if survives(folder, FaultFs(UnsyncedFs(), kill(step))):
             break
         check_recovered(folder, reference, extra=1)
         steps = step
     with capsys.disabled():
-        print(f"\nexamination: killed at {steps} steps")
+        sys.stdout.write(f"\nexamination: killed at {steps} steps\n")
     assert steps > 120
 
 
@@ -122,13 +122,13 @@ def test_a_resume_killed_at_every_step(
     """E54 R42 R28: after a first kill in the call of the second repeat, at most two calls are lost."""
     steps = 0
     for step, folder in folders(tmp_path):
-        assert not survives(folder, RealFs(), die_in="r02-a1")
-        if survives(folder, FaultFs(RealFs(), kill(step))):
+        assert not survives(folder, UnsyncedFs(), die_in="r02-a1")
+        if survives(folder, FaultFs(UnsyncedFs(), kill(step))):
             break
         check_recovered(folder, reference, extra=2)
         steps = step
     with capsys.disabled():
-        print(f"\nresume: killed at {steps} steps")
+        sys.stdout.write(f"\nresume: killed at {steps} steps\n")
     assert steps > 60
 
 
@@ -136,6 +136,6 @@ def test_a_resume_killed_at_every_step(
 def test_killed_in_a_call(tmp_path: Path, reference: bytes, times: int) -> None:
     """R9 R28: whether the answer was lost or never given, the attempt is spent and the next one asked."""
     for attempt in range(1, times + 1):
-        assert not survives(tmp_path, RealFs(), die_in=f"r01-a{attempt}")
+        assert not survives(tmp_path, UnsyncedFs(), die_in=f"r01-a{attempt}")
     check_recovered(tmp_path, reference, extra=times)
     assert set(asked(tmp_path)) == {*(f"r01-a{attempt}" for attempt in range(1, times + 2)), "r02-a1"}

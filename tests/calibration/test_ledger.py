@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,7 +20,7 @@ from skill_effectiveness.calibration.ledger import (
 from skill_effectiveness.calibration.models import to_json
 from skill_effectiveness.evidence.canonical import digest_object, dump_line
 from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
-from tests.support.examinations import Receipts, line, open_out, receipts
+from tests.support.examinations import Anything, Receipts, line, open_out, receipts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,26 +37,27 @@ LEGACY = "skill-effectiveness-reviewer-calibration-sample-ledger-entry-v1"
 def listing(*ids: str) -> Listing:
     """A root that holds these samples, completed."""
     found = {sample_id: receipts(sample_id, ROOT) for sample_id in ids}
-    return Listing(
-        ROOT,
-        *({sample_id: line(getattr(each, RECORDS[part])) for sample_id, each in found.items()} for part in PARTS),
-    )
+    parts: list[Anything] = [
+        {sample_id: line(getattr(each, RECORDS[part])) for sample_id, each in found.items()} for part in PARTS
+    ]
+    return Listing(ROOT, *parts)
 
 
 def without(root: Listing, sample_id: str, *parts: str) -> Listing:
     """The same root without these files of one sample."""
-    return replace(
-        root,
-        **{part: {key: data for key, data in getattr(root, part).items() if key != sample_id} for part in parts},
-    )
+    left: dict[str, Anything] = {
+        part: {key: data for key, data in getattr(root, part).items() if key != sample_id} for part in parts
+    }
+    return replace(root, **left)
 
 
-def with_file(root: Listing, part: str, sample_id: str, found: Any) -> Listing:
+def with_file(root: Listing, part: str, sample_id: str, found: Anything) -> Listing:
     """The same root with another file in one place."""
-    return replace(root, **{part: {**getattr(root, part), sample_id: found}})
+    changed_part: dict[str, Anything] = {part: {**getattr(root, part), sample_id: found}}
+    return replace(root, **changed_part)
 
 
-def changed(record: Any, **fields: Any) -> bytes:
+def changed(record: Anything, **fields: Anything) -> bytes:
     """A record's file with some fields changed."""
     return dump_line({**to_json(record), **fields})
 
@@ -82,7 +83,9 @@ def answer(state: RootState, sample_id: str) -> str:
 
 
 AFTER_1 = replace(without(listing("a"), "a", *PARTS[1:]), ledgers={"a": reserved("a")})
-AFTER_2 = with_file(without(started(listing("a"), "a"), "a", "samples", "observations"), "ledgers", "a", reserved("a"))
+AFTER_2 = with_file(
+    without(started(listing("a"), "a"), "a", "samples", "observations"), "ledgers", "a", reserved("a")
+)
 AFTER_3 = without(started(listing("a"), "a"), "a", "samples", "observations")
 AFTER_7 = without(started(listing("a"), "a"), "a", "samples")
 AFTER_8 = started(listing("a"), "a")
@@ -145,7 +148,15 @@ class TestSets:
                 }
             ),
         ],
-        ids=["started", "of another root", "of another id", "no LF", "half a file", "empty", "older contract"],
+        ids=[
+            "started",
+            "of another root",
+            "of another id",
+            "no LF",
+            "half a file",
+            "empty",
+            "older contract",
+        ],
     )
     def test_an_orphan_entry_that_is_no_reservation_of_ours_resumes_nothing(self, entry: bytes) -> None:
         """R11 R13: only a valid entry of this id, this root and the current contract resumes."""
@@ -162,12 +173,17 @@ class TestSets:
         assert answer(state, "a") == "artifact_root_quarantined"
 
     def test_an_observation_without_a_sample_allows_no_call(self) -> None:
-        state = judge_receipts(with_file(listing(), "observations", "a", line(receipts("a", ROOT).observation)))
+        state = judge_receipts(
+            with_file(listing(), "observations", "a", line(receipts("a", ROOT).observation))
+        )
         assert answer(state, "b") == "artifact_root_quarantined"
 
     def test_a_name_that_is_no_receipt_allows_no_call(self) -> None:
         """R11: what cannot be explained is not ignored."""
-        assert answer(judge_receipts(replace(listing("a"), strays=("samples/x",))), "b") == "artifact_root_quarantined"
+        assert (
+            answer(judge_receipts(replace(listing("a"), strays=("samples/x",))), "b")
+            == "artifact_root_quarantined"
+        )
 
     def test_a_sixth_sample_is_refused_and_the_five_stay_readable(self) -> None:
         """R12: the root is full, not broken."""
@@ -183,7 +199,7 @@ class TestSets:
         assert (state.standing, answer(state, "e")) == (Standing.OPEN, "allowed")
 
 
-def tampered(part: str, **fields: Any) -> Callable[[Receipts], tuple[str, bytes]]:
+def tampered(part: str, **fields: Anything) -> Callable[[Receipts], tuple[str, bytes]]:
     return lambda found: (part, changed(getattr(found, RECORDS[part]), **fields))
 
 
@@ -213,7 +229,9 @@ class TestOneSample:
                 "sample_invalid",
             ),
             (
-                tampered("observations", shown=2 * [{"case_id": "c-1", "orientation": 1, "verdict": "A win"}]),
+                tampered(
+                    "observations", shown=2 * [{"case_id": "c-1", "orientation": 1, "verdict": "A win"}]
+                ),
                 "sample_invalid",
             ),
         ],
@@ -282,7 +300,8 @@ class TestOneSample:
 
 class TestOlderContract:
     OLD: bytes = json.dumps(
-        {"schema_version": 1, "artifact_contract": LEGACY, "sample_id": "a", "artifact_root_hash": ROOT}, indent=2
+        {"schema_version": 1, "artifact_contract": LEGACY, "sample_id": "a", "artifact_root_hash": ROOT},
+        indent=2,
     ).encode()
 
     def test_is_read_beside_a_completed_intent_and_sample(self) -> None:

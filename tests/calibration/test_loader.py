@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import ClassVar
 
 import pytest
 
@@ -12,7 +12,7 @@ from skill_effectiveness.calibration.models import Simulation
 from skill_effectiveness.evidence.canonical import digest_object, dump_line
 from skill_effectiveness.protocol.gates import gates_hash
 from skill_effectiveness.protocol.words import BankName
-from tests.support.examinations import INPUTS, OTHER, PROBES
+from tests.support.examinations import INPUTS, OTHER, PROBES, Anything
 from tests.support.frozen import bank_of
 from tests.support.published import (
     REAL,
@@ -21,6 +21,7 @@ from tests.support.published import (
     VARIANTS,
     Pair,
     all_tie,
+    at,
     leaves,
     nodes,
     other_value,
@@ -52,11 +53,11 @@ def loads(found: Pair) -> bool:
     return True
 
 
-def with_result(found: Pair, **changes: Any) -> Pair:
+def with_result(found: Pair, **changes: Anything) -> Pair:
     return replace(found, result=dump_line({**json.loads(found.result), **changes}))
 
 
-def rehashed(found: Pair, evidence: Any) -> Pair:
+def rehashed(found: Pair, evidence: Anything) -> Pair:
     """Another evidence document, with its digest put right in the result."""
     changed = with_result(found, calibration_evidence_hash=digest_object(evidence))
     return replace(changed, evidence=dump_line(evidence))
@@ -97,14 +98,18 @@ class TestEveryVariant:
 class TestTampering:
     """Every field, one at a time."""
 
-    FREE = {
+    FREE: ClassVar[dict[str, set[Anything]]] = {
         "real": {
             ("model",),
             ("provider_cli_version",),
             ("provider_environment_keys", 0),
             ("provider_environment_keys", 1),
         },
-        "simulated": {("model",), ("provider_cli_version",), *(("simulation", name) for name in Simulation.model_fields)},
+        "simulated": {
+            ("model",),
+            ("provider_cli_version",),
+            *(("simulation", name) for name in Simulation.model_fields),
+        },
         "single sample": {
             ("model",),
             ("provider_cli_version",),
@@ -123,7 +128,7 @@ class TestTampering:
         accepted = {
             path
             for path in leaves(result)
-            if loads(replace(found, result=dump_line(replaced(result, path, other_value(_at(result, path))))))
+            if loads(replace(found, result=dump_line(replaced(result, path, other_value(at(result, path))))))
         }
         kind = "simulated" if "simulated" in variant else variant
         # Environment keys of a simulated reviewer are none, and a list is a leaf then.
@@ -147,8 +152,10 @@ class TestTampering:
         result = json.loads(found.result)
         assert refusal(with_result(found, extra=1)).code is PairFault.DOCUMENT
         for path in nodes(result):
-            if isinstance(_at(result, path), dict):
-                assert not loads(replace(found, result=dump_line(replaced(result, (*path, "extra"), 1)))), path
+            if isinstance(at(result, path), dict):
+                assert not loads(replace(found, result=dump_line(replaced(result, (*path, "extra"), 1)))), (
+                    path
+                )
 
     @pytest.mark.parametrize("variant", VARIANTS)
     def test_evidence_under_its_old_digest(self, variant: str) -> None:
@@ -156,7 +163,7 @@ class TestTampering:
         found = VARIANTS[variant]
         evidence = json.loads(found.evidence)
         for path in leaves(evidence):
-            changed = replaced(evidence, path, other_value(_at(evidence, path)))
+            changed = replaced(evidence, path, other_value(at(evidence, path)))
             assert not loads(replace(found, evidence=dump_line(changed))), path
 
     @pytest.mark.parametrize("variant", ["real", "simulated", "single sample", "probes"])
@@ -165,8 +172,8 @@ class TestTampering:
         found = VARIANTS[variant]
         evidence = json.loads(found.evidence)
         for path in nodes(evidence):
-            if not isinstance(_at(evidence, path), dict | list):
-                changed = replaced(evidence, path, other_value(_at(evidence, path)))
+            if not isinstance(at(evidence, path), dict | list):
+                changed = replaced(evidence, path, other_value(at(evidence, path)))
                 assert not loads(rehashed(found, changed)), path
             assert not loads(rehashed(found, removed(evidence, path))), path
 
@@ -215,12 +222,6 @@ class TestTampering:
             VARIANTS["real"], provider_binding=binding, provider_binding_hash=digest_object(binding)
         )
         assert refusal(changed).field == f"{RESULT}:/provider_binding"
-
-
-def _at(document: Any, path: tuple[str | int, ...]) -> Any:
-    for key in path:
-        document = document[key]
-    return document
 
 
 class TestSynthetic:
@@ -327,10 +328,13 @@ class TestBytes:
             lambda data: data.replace(b'{"', b'{"schema_version":1,"', 1),
         ],
     )
-    def test_only_the_one_written_form_is_read(self, spoil: Any) -> None:
+    def test_only_the_one_written_form_is_read(self, spoil: Anything) -> None:
         """F22 R19: strict, canonical, whole."""
         found = VARIANTS["simulated"]
-        for changed in (replace(found, evidence=spoil(found.evidence)), replace(found, result=spoil(found.result))):
+        for changed in (
+            replace(found, evidence=spoil(found.evidence)),
+            replace(found, result=spoil(found.result)),
+        ):
             assert refusal(changed).code is PairFault.DOCUMENT
 
     def test_swapped_files_are_refused(self) -> None:

@@ -12,9 +12,8 @@ import pytest
 from skill_effectiveness.calibration.errors import ExaminationRefused, RefusalCode
 from skill_effectiveness.evidence.faults import EvidenceError, PairCode
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection, RecordingFs
-from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.pair import load_pair
-from tests.support.examinations import open_out, run_examination
+from tests.support.examinations import UnsyncedFs, open_out, run_examination
 from tests.support.private import content
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 def resume(folder: Path, *injections: Injection) -> int:
     """Resume and give the calls; nobody may be asked anything here."""
-    out = open_out(folder, FaultFs(RealFs(), *injections))
+    out = open_out(folder, FaultFs(UnsyncedFs(), *injections))
     return run_examination(out, resume=True).calls
 
 
@@ -89,7 +88,9 @@ class TestResumedPublication:
         for name in (EVIDENCE, RESULT, SHEET):
             assert (folder / "out" / name).read_bytes() == (folder / name).read_bytes()
 
-    def test_a_staged_leftover_of_something_else_is_overwritten_while_nothing_stands(self, folder: Path) -> None:
+    def test_a_staged_leftover_of_something_else_is_overwritten_while_nothing_stands(
+        self, folder: Path
+    ) -> None:
         put(folder, STAGED[0], b"{}\n")
         assert resume(folder) == 0
         assert present(folder) == {EVIDENCE, RESULT, SHEET}
@@ -147,7 +148,7 @@ class TestBlocked:
 
 def steps_of_publication(folder: Path) -> int:
     """How many operations a resumed publication makes that change anything under the publication's names."""
-    recorded = RecordingFs(RealFs())
+    recorded = RecordingFs(UnsyncedFs())
     run_examination(open_out(folder, recorded), resume=True)
     touched = [step for step in recorded.steps if concerns(step.path) or concerns(step.target)]
     for name in (EVIDENCE, RESULT, SHEET):
@@ -157,7 +158,9 @@ def steps_of_publication(folder: Path) -> int:
 
 def concerns(path: str) -> bool:
     last = path.rpartition("/")[2]
-    return last.endswith("/out") or any(name in last or name in last.replace(".pending", "") for name in PUBLISHED)
+    return last.endswith("/out") or any(
+        name in last or name in last.replace(".pending", "") for name in PUBLISHED
+    )
 
 
 class TestInterrupted:
@@ -184,7 +187,9 @@ class TestInterrupted:
         if pid == 0:
             signal.signal(number, signal.SIG_DFL)
             second = Injection(
-                "rename", about=lambda path: path.endswith("/" + STAGED[1]), before=lambda: os.kill(os.getpid(), number)
+                "rename",
+                about=lambda path: path.endswith("/" + STAGED[1]),
+                before=lambda: os.kill(os.getpid(), number),
             )
             resume(folder, second)
             os._exit(0)
@@ -197,7 +202,9 @@ class TestInterrupted:
         pid = os.fork()
         if pid == 0:
             second = Injection(
-                "rename", about=lambda path: path.endswith("/" + STAGED[1]), before=lambda: os.kill(os.getpid(), signal.SIGKILL)
+                "rename",
+                about=lambda path: path.endswith("/" + STAGED[1]),
+                before=lambda: os.kill(os.getpid(), signal.SIGKILL),
             )
             resume(folder, second)
             os._exit(0)
@@ -208,4 +215,3 @@ class TestInterrupted:
         assert caught.value.code is PairCode.PAIR_INCOMPLETE
         assert resume(folder) == 0
         assert present(folder) == {EVIDENCE, RESULT, SHEET}
-

@@ -18,7 +18,6 @@ from skill_effectiveness.calibration.errors import (
 from skill_effectiveness.calibration.repeats import ExaminationPlan, examine
 from skill_effectiveness.calibration.reviewer import Reviewer
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
-from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.lock import Lock
 from skill_effectiveness.execution import ExecutableCode, ExecutableError
 from skill_effectiveness.protocol.words import BankName
@@ -28,10 +27,11 @@ from tests.support.examinations import (
     OTHER,
     PERFECT,
     PLAN,
+    Anything,
     Scripted,
+    UnsyncedFs,
     always,
     answer_text,
-    manifest,
     open_out,
     run_examination,
     simulated,
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skill_effectiveness.evidence.root import PrivateRoot
+    from skill_effectiveness.evidence.surroundings import Surroundings
+    from skill_effectiveness.execution import Executable
     from skill_effectiveness.providers import JudgeCall
 
 REAL = ExaminationPlan(model="model-1", reviewer_family="family-1")
@@ -54,14 +56,20 @@ def out(tmp_path: Path) -> PrivateRoot:
     return open_out(tmp_path)
 
 
-def refused(out: PrivateRoot, *arguments: Any, **others: Any) -> ExaminationRefused:
+def refused(out: PrivateRoot, *arguments: Anything, **others: Anything) -> ExaminationRefused:
     with pytest.raises(ExaminationRefused) as caught:
         run_examination(out, *arguments, **others)
+    # E58: a typed error carries no path.
+    assert str(out.path) not in str(caught.value)
     return caught.value
 
 
-def ask(out: PrivateRoot, provider: Scripted, *, resume: bool = False, repeats: int = 2, **others: Any) -> Any:
-    return run_examination(out, Reviewer.real(provider), replace(REAL, repeats=repeats), resume=resume, **others)
+def ask(
+    out: PrivateRoot, provider: Scripted, *, resume: bool = False, repeats: int = 2, **others: Anything
+) -> Anything:
+    return run_examination(
+        out, Reviewer.real(provider), replace(REAL, repeats=repeats), resume=resume, **others
+    )
 
 
 def failing_at(*numbers: int, ending: Ending = Ending.TIMEOUT) -> Callable[[int, JudgeCall], CallOutcome]:
@@ -157,7 +165,12 @@ class TestAnExamination:
         assert result["calibration_evaluation"]["passed"] is True
         assert result["calibration_evidence"] == "bias-probe.json"
         assert not out.exists("reviewer-calibration.json")
-        assert run_examination(out, reviewer, replace(PLAN, bank=BankName.BIAS_PROBE, repeats=3), resume=True).calls == 0
+        assert (
+            run_examination(
+                out, reviewer, replace(PLAN, bank=BankName.BIAS_PROBE, repeats=3), resume=True
+            ).calls
+            == 0
+        )
 
     def test_whoever_waits_is_told_in_order(self, out: PrivateRoot) -> None:
         told: list[Any] = []
@@ -237,11 +250,13 @@ class TestPlans:
 
     def test_a_program_that_cannot_be_named(self, out: PrivateRoot) -> None:
         class Nameless(Scripted):
-            def identify(self, around: object) -> Any:
-                raise ExecutableError(ExecutableCode.MISSING, "There is no program.")
+            def identify(self, around: Surroundings) -> Executable:
+                del around
+                raise ExecutableError(ExecutableCode.MISSING, "There is no program at /opt/tool.")
 
         found = refused(out, Reviewer.real(Nameless(always("tie"))), REAL)
         assert found.code is RefusalCode.PROVIDER_IDENTITY_UNAVAILABLE
+        assert "/opt" not in found.sentence
         assert not out.exists(".reviewer-calibration.lock")
 
     def test_the_manifest_is_computed_when_none_is_given(
@@ -342,7 +357,11 @@ class TestResume:
         with pytest.raises(ExaminationRefused):
             ask(out, provider)
         ask(out, provider, resume=True)
-        assert sorted(path.name for path in (tmp_path / "out/attempts").iterdir()) == ["r01-a1", "r01-a2", "r02-a1"]
+        assert sorted(path.name for path in (tmp_path / "out/attempts").iterdir()) == [
+            "r01-a1",
+            "r01-a2",
+            "r02-a1",
+        ]
         assert not list((tmp_path / "out/attempts/r01-a1/samples").glob("r01-*"))
 
     def test_three_attempts_are_all(self, out: PrivateRoot) -> None:
@@ -373,7 +392,11 @@ class TestResume:
         assert caught.value.field == "answer_invalid:not_json"
         ask(out, provider, resume=True)
         ending = json.loads((tmp_path / "out/endings/r02-a1.json").read_bytes())
-        assert (ending["ending"], ending["detail"], ending["usage"]["latency_ms"]) == ("answer_invalid", "not_json", 2)
+        assert (ending["ending"], ending["detail"], ending["usage"]["latency_ms"]) == (
+            "answer_invalid",
+            "not_json",
+            2,
+        )
         assert not any(said.encode() in data for data in content(tmp_path / "out").values())
         sheet = json.loads((tmp_path / "out/reviewer-calibration-metrics.json").read_bytes())["reviewers"][0]
         assert sheet["attempts"] == {"attempts": 3, "unusable_answers": 1, "flagged": True}
@@ -381,7 +404,9 @@ class TestResume:
         assert sheet["cost"]["latency_ms"] == {"sum": 6, "median": 2}
         assert sheet["cost"]["input_tokens"] == "unknown"
 
-    def test_a_call_nobody_lived_to_record_has_an_unknown_cost(self, out: PrivateRoot, tmp_path: Path) -> None:
+    def test_a_call_nobody_lived_to_record_has_an_unknown_cost(
+        self, out: PrivateRoot, tmp_path: Path
+    ) -> None:
         def dying(number: int, call: JudgeCall) -> CallOutcome:
             if number == 1:
                 raise KeyboardInterrupt
@@ -397,11 +422,13 @@ class TestResume:
 
     def test_an_ending_that_cannot_be_written_is_said(self, tmp_path: Path) -> None:
         full = Injection("write", errno.ENOSPC, nth=0, about=lambda path: "endings" in path)
-        out = open_out(tmp_path, FaultFs(RealFs(), full))
+        out = open_out(tmp_path, FaultFs(UnsyncedFs(), full))
         with pytest.raises(ExaminationRefused, match=r"timeout.*could not be recorded \(no_space\)"):
             ask(out, Scripted(failing_at(1)))
 
-    def test_a_repeat_refused_before_its_call_is_tried_in_place(self, out: PrivateRoot, tmp_path: Path) -> None:
+    def test_a_repeat_refused_before_its_call_is_tried_in_place(
+        self, out: PrivateRoot, tmp_path: Path
+    ) -> None:
         """Nothing was spent, so no attempt is used up."""
         drifting = iter([MANIFEST, OTHER])
         provider = Scripted(always("tie"))
@@ -418,7 +445,9 @@ class TestResume:
         assert caught.value.code is RefusalCode.CANCELLED
         assert ask(out, provider, resume=True).calls == 1
 
-    def test_is_refused_while_somebody_uses_an_attempt(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_refused_while_somebody_uses_an_attempt(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("skill_effectiveness.calibration.attempts.LOCK_WAIT_SECONDS", 0.0)
         out = open_out(tmp_path)
         run_examination(out)
@@ -445,7 +474,9 @@ class TestBinding:
             ({"bank": BankName.BIAS_PROBE}, "bank"),
         ],
     )
-    def test_another_plan_is_refused_by_field(self, out: PrivateRoot, change: dict[str, Any], field: str) -> None:
+    def test_another_plan_is_refused_by_field(
+        self, out: PrivateRoot, change: dict[str, Any], field: str
+    ) -> None:
         """R29: and nobody is asked."""
         provider = Scripted(failing_at(2))
         with pytest.raises(ExaminationRefused):
@@ -462,7 +493,9 @@ class TestBinding:
             ({"version": "tool 9"}, "provider_cli_version"),
         ],
     )
-    def test_another_program_is_refused_by_field(self, out: PrivateRoot, change: dict[str, Any], field: str) -> None:
+    def test_another_program_is_refused_by_field(
+        self, out: PrivateRoot, change: dict[str, Any], field: str
+    ) -> None:
         """R29: bytes and version are bound, not only the path."""
         with pytest.raises(ExaminationRefused):
             ask(out, Scripted(failing_at(2)))
@@ -503,7 +536,9 @@ class TestBinding:
 
 
 class TestSimulatedRefusals:
-    def test_a_refusing_reviewer_is_asked_anew_in_a_new_attempt(self, out: PrivateRoot, tmp_path: Path) -> None:
+    def test_a_refusing_reviewer_is_asked_anew_in_a_new_attempt(
+        self, out: PrivateRoot, tmp_path: Path
+    ) -> None:
         """A refusal is drawn per attempt, so a resume is worth its call."""
         reviewer = simulated(SimulatedSettings(accuracy=1.0, refusal_rate=0.5, seed=2))
         states: list[str | None] = []
@@ -524,5 +559,3 @@ class TestSimulatedRefusals:
         reviewer = simulated(SimulatedSettings(accuracy=1.0, refusal_rate=1.0))
         codes = [refused(out, reviewer, resume=turn > 0).code for turn in range(4)]
         assert codes == [*3 * [RefusalCode.REPEAT_FAILED], RefusalCode.ATTEMPTS_EXHAUSTED]
-
-

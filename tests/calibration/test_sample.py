@@ -4,8 +4,8 @@ import errno
 import json
 import os
 import signal
+import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +20,6 @@ from skill_effectiveness.calibration.sample import SampleRequest, Sampling, insp
 from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
-from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.lock import Lock
 from skill_effectiveness.execution import ExecutableCode, ExecutableError, LimitName
 from skill_effectiveness.protocol.words import BankName, Verdict
@@ -30,7 +29,9 @@ from tests.support.examinations import (
     MANIFEST,
     OTHER,
     PERFECT,
+    Anything,
     Scripted,
+    UnsyncedFs,
     always,
     answer_text,
     labels,
@@ -42,27 +43,32 @@ from tests.support.frozen import CopiedFs
 from tests.support.private import content, temporaries, wrong_modes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.root import PrivateRoot
+    from skill_effectiveness.evidence.surroundings import Surroundings
+    from skill_effectiveness.execution import Executable
     from skill_effectiveness.providers import JudgeCall
 
 REQUEST = SampleRequest("s-1", "model-1", "family-1", 220, MANIFEST)
 CASES = 24
 
 
-def request(sample_id: str = "s-1", **changes: Any) -> SampleRequest:
+def request(sample_id: str = "s-1", **changes: Anything) -> SampleRequest:
     return replace(REQUEST, sample_id=sample_id, **changes)
 
 
-def given(provider: Scripted, **changes: Any) -> Sampling:
+def given(provider: Scripted, **changes: Anything) -> Sampling:
     return replace(Sampling(Reviewer.real(provider), manifest, lock_wait=0.0), **changes)
 
 
 def refusal(root: PrivateRoot, asked: SampleRequest, taking: Sampling) -> CalibrationCode:
     with pytest.raises(CalibrationError) as caught:
         take_sample(root, asked, taking)
+    # E58: a typed error carries no path.
+    assert str(root.path) not in str(caught.value)
     return caught.value.code
 
 
@@ -187,7 +193,7 @@ class TestRefusals:
         return Scripted(always("tie"))
 
     @pytest.fixture(autouse=True)
-    def _nobody_was_asked(self, provider: Scripted, tmp_path: Path) -> Any:
+    def _nobody_was_asked(self, provider: Scripted, tmp_path: Path) -> Iterator[None]:
         yield
         assert provider.calls == []
         assert not list((tmp_path / "out").rglob("*.json"))
@@ -242,12 +248,14 @@ class TestRefusals:
 
     def test_an_executable_that_cannot_be_named(self, root: PrivateRoot) -> None:
         class Nameless(Scripted):
-            def identify(self, around: object) -> Any:
-                raise ExecutableError(ExecutableCode.NO_VERSION, "It states no version.")
+            def identify(self, around: Surroundings) -> Executable:
+                del around
+                raise ExecutableError(ExecutableCode.NO_VERSION, "/opt/tool states no version.")
 
-        assert refusal(root, REQUEST, given(Nameless(always("tie")))) is (
-            CalibrationCode.PROVIDER_IDENTITY_UNAVAILABLE
-        )
+        with pytest.raises(CalibrationError, match=r"\(no_version\)") as caught:
+            take_sample(root, REQUEST, given(Nameless(always("tie"))))
+        assert caught.value.code is CalibrationCode.PROVIDER_IDENTITY_UNAVAILABLE
+        assert "/opt" not in caught.value.sentence
 
     @pytest.mark.parametrize("mode", [0o644, 0o400])
     def test_a_key_that_others_may_have_seen(
@@ -261,15 +269,17 @@ class TestRefusals:
         root.publish(".orientation.key", bytes(31))
         assert refusal(root, REQUEST, given(provider)) is CalibrationCode.ARTIFACT_ROOT_QUARANTINED
 
-    def test_a_key_that_cannot_be_written_is_a_passing_trouble(self, tmp_path: Path, provider: Scripted) -> None:
+    def test_a_key_that_cannot_be_written_is_a_passing_trouble(
+        self, tmp_path: Path, provider: Scripted
+    ) -> None:
         full = Injection("write", errno.ENOSPC, nth=0, about=lambda path: ".orientation.key" in path)
-        root = open_out(tmp_path, FaultFs(RealFs(), full))
+        root = open_out(tmp_path, FaultFs(UnsyncedFs(), full))
         with pytest.raises(EvidenceError, match="no space"):
             take_sample(root, REQUEST, given(provider))
 
-    def test_a_lock_that_is_held(self, tmp_path: Path, root: PrivateRoot, provider: Scripted) -> None:
+    def test_a_lock_that_is_held(self, tmp_path: Path, provider: Scripted) -> None:
         """R14: samples of one root never overlap."""
-        with Lock(open_out(tmp_path), ".sample.lock").hold(0, "another sample"), open_out(tmp_path, name="x"):
+        with Lock(open_out(tmp_path), ".sample.lock").hold(0, "another sample"):
             pid = os.fork()
             if pid == 0:  # a lock is held per process, so the second taker is one
                 code = 1
@@ -289,11 +299,11 @@ class TestRefusals:
     def test_a_lock_that_cannot_be_opened(self, tmp_path: Path, provider: Scripted) -> None:
         """R15: too many open files is a passing trouble."""
         failing = Injection("open_update", errno.EMFILE, about=lambda path: path.endswith(".sample.lock"))
-        root = open_out(tmp_path, FaultFs(RealFs(), failing))
+        root = open_out(tmp_path, FaultFs(UnsyncedFs(), failing))
         assert refusal(root, REQUEST, given(provider)) is CalibrationCode.SAMPLE_LOCK_UNAVAILABLE
 
 
-def outcome(ending: Ending, **details: Any) -> Callable[[int, JudgeCall], CallOutcome]:
+def outcome(ending: Ending, **details: Anything) -> Callable[[int, JudgeCall], CallOutcome]:
     return lambda _number, _call: CallOutcome(ending, latency_ms=9, **details)
 
 
@@ -399,7 +409,7 @@ class TestFailedCalls:
 
     def test_a_program_gone_after_the_call_spoils_it(self, root: PrivateRoot) -> None:
         class Vanishing(Scripted):
-            def identify(self, around: Any) -> Any:
+            def identify(self, around: Surroundings) -> Executable:
                 if self.calls:
                     raise ExecutableError(ExecutableCode.MISSING, "It is gone.")
                 return super().identify(around)
@@ -432,7 +442,7 @@ class TestStorage:
             return bool(provider.calls) and name in path
 
         full = Injection("write", errno.ENOSPC, nth=0, about=after_the_call)
-        root = open_out(tmp_path, FaultFs(RealFs(), full))
+        root = open_out(tmp_path, FaultFs(UnsyncedFs(), full))
         assert refusal(root, REQUEST, given(provider)) is CalibrationCode.SAMPLE_PUBLICATION_FAILED
         again = open_out(tmp_path)
         assert refusal(again, REQUEST, given(provider)) is CalibrationCode.ARTIFACT_ROOT_QUARANTINED
@@ -442,19 +452,23 @@ class TestStorage:
     def test_a_reservation_that_cannot_be_written_costs_nothing(self, tmp_path: Path) -> None:
         provider = Scripted(always("tie"))
         full = Injection("write", errno.ENOSPC, about=lambda path: "sample-ledger" in path)
-        root = open_out(tmp_path, FaultFs(RealFs(), full))
+        root = open_out(tmp_path, FaultFs(UnsyncedFs(), full))
         with pytest.raises(EvidenceError):
             take_sample(root, REQUEST, given(provider))
         take_sample(root, REQUEST, given(provider))
         assert len(provider.calls) == 1
 
-    @pytest.mark.parametrize("place", ["sample-ledger/s-1.json", "samples/s-1.json", "samples/.s-1.intent.json"])
-    def test_a_record_that_reads_back_differently_is_not_acknowledged(self, tmp_path: Path, place: str) -> None:
+    @pytest.mark.parametrize(
+        "place", ["sample-ledger/s-1.json", "samples/s-1.json", "samples/.s-1.intent.json"]
+    )
+    def test_a_record_that_reads_back_differently_is_not_acknowledged(
+        self, tmp_path: Path, place: str
+    ) -> None:
         def spoil(data: bytes) -> bytes:
             return data.replace(b"s-1", b"s-2")
 
         flipped = Injection("read", nth=0, about=lambda path: path.endswith(place), change=spoil)
-        root = open_out(tmp_path, FaultFs(RealFs(), flipped))
+        root = open_out(tmp_path, FaultFs(UnsyncedFs(), flipped))
         assert refusal(root, REQUEST, given(Scripted(always("tie")))) is (
             CalibrationCode.ARTIFACT_ROOT_QUARANTINED
         )
@@ -539,7 +553,7 @@ class TestKilled:
             folder.mkdir()
             asked = folder / "asked"
             kill = Injection("*", nth=step, before=lambda: os.kill(os.getpid(), signal.SIGKILL))
-            if take_and_die(folder, FaultFs(RealFs(), kill), asked) == 0:
+            if take_and_die(folder, FaultFs(UnsyncedFs(), kill), asked) == 0:
                 break
             row = stopped(folder)
             rows[row] = rows.get(row, 0) + 1
@@ -550,7 +564,7 @@ class TestKilled:
             assert calls(asked) == before + (ROWS[row][0] == "allowed") <= 1
             assert temporaries(folder / "out" / "samples") == []
         with capsys.disabled():
-            print(f"\nsample: killed at {step - 1} steps, by row {rows}")
+            sys.stdout.write(f"\nsample: killed at {step - 1} steps, by row {rows}\n")
         assert rows.keys() == ROWS.keys()
         assert step > 40
 
@@ -561,7 +575,7 @@ class TestKilled:
             about=lambda path: ".s-1.intent.json" in path,
             before=lambda: os.kill(os.getpid(), signal.SIGKILL),
         )
-        take_and_die(tmp_path, FaultFs(RealFs(), kill), tmp_path / "asked")
+        take_and_die(tmp_path, FaultFs(UnsyncedFs(), kill), tmp_path / "asked")
         assert stopped(tmp_path) == "after 1"
         assert inspect(open_out(tmp_path)).standing is Standing.RESERVED
         assert answer(tmp_path, "s-1", tmp_path / "asked") == "allowed"

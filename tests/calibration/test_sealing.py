@@ -5,7 +5,7 @@ import errno
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -27,7 +27,7 @@ from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.keys import public_key_id, public_pem
 from skill_effectiveness.evidence.seal import PredicateType, Statement, Subject, sign
-from tests.support.examinations import open_out
+from tests.support.examinations import Anything, open_out
 from tests.support.frozen import CopiedFs
 from tests.support.private import content, wrong_modes
 from tests.support.published import VARIANTS, Pair
@@ -59,11 +59,11 @@ def sealed(tmp_path: Path) -> Path:
     return tmp_path / "sealed"
 
 
-def verify(folder: Path, key: Any = PUBLIC) -> FolderVerification:
+def verify(folder: Path, key: Anything = PUBLIC) -> FolderVerification:
     return verify_folder(folder, key, fs=RealFs())
 
 
-def failed(folder: Path, key: Any = PUBLIC) -> list[int]:
+def failed(folder: Path, key: Anything = PUBLIC) -> list[int]:
     """Numbers of the failed checks; nothing is handed out with one."""
     found = verify(folder, key)
     numbers = [check.number for check in found.checks if check.passed is False]
@@ -184,7 +184,9 @@ class TestVerifying:
             (sealed / SEAL).write_bytes(bytes(changed))
             assert set(failed(sealed)) <= set(range(1, 8)), place
 
-    @pytest.mark.parametrize("make", [lambda path: path.write_bytes(b""), Path.mkdir, lambda path: path.symlink_to(SEAL)])
+    @pytest.mark.parametrize(
+        "make", [lambda path: path.write_bytes(b""), Path.mkdir, lambda path: path.symlink_to(SEAL)]
+    )
     def test_a_third_file_is_found(self, sealed: Path, make: Callable[[Path], object]) -> None:
         """R45: check 9, whatever it is."""
         make(sealed / "third")
@@ -224,13 +226,17 @@ class TestVerifying:
             ("synthetic", True),
         ],
     )
-    def test_a_predicate_that_says_otherwise_is_found(self, sealed: Path, field: str, value: object) -> None:
+    def test_a_predicate_that_says_otherwise_is_found(
+        self, sealed: Path, field: str, value: Anything
+    ) -> None:
         """R43 R45: check 10, even from the right key."""
         reseal(sealed, **{field: value})
         assert failed(sealed) == [10]
 
-    @pytest.mark.parametrize("change", [{"schema_version": 2}, {"synthetic": 1}, {"extra": 1}, {"model": None}])
-    def test_a_predicate_of_another_form_is_found(self, sealed: Path, change: dict[str, object]) -> None:
+    @pytest.mark.parametrize(
+        "change", [{"schema_version": 2}, {"synthetic": 1}, {"extra": 1}, {"model": None}]
+    )
+    def test_a_predicate_of_another_form_is_found(self, sealed: Path, change: dict[str, Anything]) -> None:
         """R45: check 7."""
         reseal(sealed, **change)
         assert failed(sealed) == [7]
@@ -253,7 +259,9 @@ class TestVerifying:
         reseal(sealed)
         assert failed(sealed) == [10]
 
-    def test_a_document_larger_than_any_pair_is_found(self, sealed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_document_larger_than_any_pair_is_found(
+        self, sealed: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("skill_effectiveness.calibration.sealing.READ_LIMIT", 100)
         assert failed(sealed) == [10]
 
@@ -283,7 +291,7 @@ class TestVerifying:
         ],
         ids=["empty", "random", "deep", "large", "folder", "fifo", "link"],
     )
-    def test_garbage_in_the_place_of_the_seal_is_a_failed_check(self, sealed: Path, spoil: Any) -> None:
+    def test_garbage_in_the_place_of_the_seal_is_a_failed_check(self, sealed: Path, spoil: Anything) -> None:
         """F45: never an error, and never a wait."""
         spoil(sealed / SEAL)
         assert failed(sealed) == [1]
@@ -322,7 +330,7 @@ class TestVerifying:
         assert len(opened) == 1
 
 
-def reseal(folder: Path, *, predicate_type: PredicateType | None = None, **changes: object) -> None:
+def reseal(folder: Path, *, predicate_type: PredicateType | None = None, **changes: Anything) -> None:
     """Seal what lies in a folder anew, by the same key, with something changed in the statement."""
     envelope = json.loads((folder / SEAL).read_bytes())
     statement = json.loads(base64.b64decode(envelope["payload"]))

@@ -1,10 +1,10 @@
-"""Examinations for tests: frozen inputs, reviewers that can be watched or scripted, and the receipts of a root."""
+"""Examinations for tests: frozen inputs, reviewers to be watched or scripted, the receipts of a root."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from skill_effectiveness.calibration.inputs import load_inputs
 from skill_effectiveness.calibration.models import (
@@ -14,6 +14,7 @@ from skill_effectiveness.calibration.models import (
     Sample,
     SampleIntent,
     ShownAnswer,
+    Usage,
     to_json,
     to_line,
 )
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.surroundings import Surroundings
 
+Anything: TypeAlias = Any
+"""Of JSON documents that are spoiled on purpose, and of arguments that are only passed on."""
+
 MANIFEST = "sha256:" + 64 * "a"
 OTHER = "sha256:" + 64 * "b"
 INPUTS = load_inputs(RealFs(), BankName.JUDGED)
@@ -55,9 +59,17 @@ def manifest() -> str:
     return MANIFEST
 
 
+class UnsyncedFs(RealFs):
+    """The kernel's files without waiting for the medium: a killed process leaves the same, only sooner."""
+
+    def fsync(self, fd: int) -> None:
+        del fd
+
+
 def open_out(folder: Path, fs: FileSystem | None = None, name: str = "out") -> PrivateRoot:
     """A private root of kind `out`, made if missing."""
-    return PrivateRoot.create(folder / name, RootKind.OUT, around=surroundings(fs), checkout=None)
+    around = surroundings(fs or UnsyncedFs())
+    return PrivateRoot.create(folder / name, RootKind.OUT, around=around, checkout=None)
 
 
 class Watched(Provider):
@@ -167,12 +179,10 @@ def run_examination(
     plan: ExaminationPlan = PLAN,
     *,
     resume: bool = False,
-    **others: Any,
+    **others: Anything,
 ) -> Examination:
     """`examine` with the settings that most tests share."""
-    return examine(
-        plan, reviewer or simulated(), out=out, resume=resume, **{"manifest": manifest, **others}
-    )
+    return examine(plan, reviewer or simulated(), out=out, resume=resume, **{"manifest": manifest, **others})
 
 
 # Receipts as a root holds them.
@@ -188,7 +198,7 @@ class Receipts:
     observation: Observation
 
 
-def bindings(sample_id: str, root_hash: str, **changes: Any) -> dict[str, Any]:
+def bindings(sample_id: str, root_hash: str, **changes: Anything) -> dict[str, Anything]:
     """What intent and sample have in common."""
     return {
         "schema_version": 1,
@@ -209,7 +219,9 @@ def bindings(sample_id: str, root_hash: str, **changes: Any) -> dict[str, Any]:
     }
 
 
-def receipts(sample_id: str, root_hash: str, shown: Iterable[tuple[str, int, str]] = (("c-1", 1, "A win"),)) -> Receipts:
+def receipts(
+    sample_id: str, root_hash: str, shown: Iterable[tuple[str, int, str]] = (("c-1", 1, "A win"),)
+) -> Receipts:
     """Receipts of a completed sample that showed these cases (id, orientation, verdict as given)."""
     rows = [ShownAnswer(case_id=case, orientation=bit, verdict=Verdict(word)) for case, bit, word in shown]
     common = bindings(sample_id, root_hash)
@@ -242,13 +254,11 @@ def receipts(sample_id: str, root_hash: str, shown: Iterable[tuple[str, int, str
             case_fixture_hash=common["case_fixture_hash"],
             orientation_key_hash=OTHER,
             shown=tuple(rows),
-            usage={"input_tokens": 5, "output_tokens": None, "cost_units": None, "latency_ms": 12},
+            usage=Usage(input_tokens=5, output_tokens=None, cost_units=None, latency_ms=12),
         ),
     )
 
 
-def line(record: Any) -> bytes:
+def line(record: Anything) -> bytes:
     """The bytes of a record's file."""
     return to_line(record)
-
-

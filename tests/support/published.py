@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skill_effectiveness.calibration.documents import Declared, evidence_document, result_document
 from skill_effectiveness.calibration.models import Judgment, Simulation, to_line
 from skill_effectiveness.protocol.words import Verdict
-from tests.support.examinations import INPUTS, MANIFEST, PROBES
+from tests.support.examinations import INPUTS, MANIFEST, PROBES, Anything
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ VARIANTS = {
 }
 
 
-def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def leaves(value: Anything, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The path of every value in a document that holds no other."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     found = False
@@ -100,7 +100,7 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
         yield path
 
 
-def nodes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def nodes(value: Anything, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The path of every member and element of a document."""
     if path:
         yield path
@@ -109,49 +109,42 @@ def nodes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | 
         yield from nodes(below, (*path, key))
 
 
-def at(document: Any, path: tuple[str | int, ...]) -> Any:
+def at(document: Anything, path: tuple[str | int, ...]) -> Anything:
     """The value at a path."""
     for key in path:
         document = document[key]
     return document
 
 
-def replaced(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
+def replaced(document: Anything, path: tuple[str | int, ...], value: Anything) -> Anything:
     """A copy with another value at a path."""
     document = copy.deepcopy(document)
     at(document, path[:-1])[path[-1]] = value
     return document
 
 
-def removed(document: Any, path: tuple[str | int, ...]) -> Any:
+def removed(document: Anything, path: tuple[str | int, ...]) -> Anything:
     """A copy without what is at a path."""
     document = copy.deepcopy(document)
     del at(document, path[:-1])[path[-1]]
     return document
 
 
-def other_value(value: Any) -> Any:
-    """Another value of the same JSON type, as far as there is one, and of the same form where that matters."""
-    match value:
-        case bool():
-            return not value
-        case int() | float():
-            return value + 1 if value < 1 else value - 1
-        case None:
-            return 1
-        case []:
-            return ["X"]
-        case {}:
-            return {"x": 1}
-        case str() if value.startswith("sha256:"):
-            return value[:-1] + ("0" if value[-1] != "0" else "1")
-        case "A win" | "tie":
-            return "B win"
-        case "B win":
-            return "A win"
-        case "pass":
-            return "fail"
-        case "fail":
-            return "pass"
-        case _:
-            return f"{value}x"
+def other_value(value: Anything) -> Anything:
+    """Another value of the same JSON type, and of the same form where that matters."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1 if value < 1 else value - 1
+    if isinstance(value, str):
+        return _OTHER_WORDS.get(value) or _other_text(value)
+    return {"x": 1} if value == {} else ["X"] if value == [] else 1
+
+
+_OTHER_WORDS = {"A win": "B win", "tie": "B win", "B win": "A win", "pass": "fail", "fail": "pass"}
+
+
+def _other_text(text: str) -> str:
+    if text.startswith("sha256:"):
+        return text[:-1] + ("0" if text[-1] != "0" else "1")
+    return f"{text}x"

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from skill_effectiveness.calibration.bias import BiasSheet
 from skill_effectiveness.calibration.evaluation import CalibrationEvaluation
 from skill_effectiveness.evidence.canonical import dump_line
+from skill_effectiveness.evidence.documents import RuleBroken
 from skill_effectiveness.protocol.cases import KnownAnswer
-from skill_effectiveness.protocol.document import DigestText, FrozenModel
+from skill_effectiveness.protocol.document import DigestText, FrozenModel, One, Yes
 from skill_effectiveness.protocol.words import BankName, Verdict
 
 SampleContract = Literal["skill-effectiveness-reviewer-calibration-sample-v1"]
@@ -31,21 +32,12 @@ ProbeResultContract = Literal["skill-effectiveness-reviewer-bias-probe-result-v1
 
 def _present(value: object) -> object:
     if value is None:
-        raise ValueError("a field of another variant is absent, never null")
+        raise RuleBroken("This field is absent where it does not apply, never null.")
     return value
 
 
-def _true(value: object) -> object:
-    if value is not True:
-        raise ValueError("true or absent")
-    return value
-
-
-# After, not before: pydantic hands a validator that runs before plain lists, which a strict tuple then refuses.
+# After, not before: one that runs before is handed plain lists, which a strict tuple then refuses.
 _ABSENT_NOT_NULL = AfterValidator(_present)
-
-One = Annotated[int, Field(ge=1, le=1)]
-"""The integer token 1; a `Literal[1]` would take `1.0` and `true` as well."""
 
 SAMPLE_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 FAMILY_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -64,7 +56,7 @@ RepeatCount = Annotated[int, Field(ge=2, le=5)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Bit = Annotated[int, Field(ge=0, le=1)]
-Synthetic = Annotated[Literal[True] | None, BeforeValidator(_true)]
+Synthetic = Annotated[Yes | None, _ABSENT_NOT_NULL]
 
 
 class Record(FrozenModel):
@@ -163,7 +155,7 @@ class SampleIntent(SampleBindings):
     @model_validator(mode="after")
     def _hash_with_completion(self) -> Self:
         if (self.state == "completed") != (self.sample_hash is not None):
-            raise ValueError("sample_hash stands in a completed intent and nowhere else")
+            raise RuleBroken("A sample hash stands in a completed intent and in no other.")
         return self
 
 

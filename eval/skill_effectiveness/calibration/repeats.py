@@ -36,10 +36,9 @@ from skill_effectiveness.calibration.observer import Observer, Silent
 from skill_effectiveness.calibration.prompt import prompt_hash
 from skill_effectiveness.calibration.publication import publish_examination
 from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
-from skill_effectiveness.calibration.sample import SampleRequest, Sampling, take_sample
+from skill_effectiveness.calibration.sample import SampleRequest, Sampling, identify, take_sample
 from skill_effectiveness.evidence.faults import EvidenceError, LockCode, LockError
 from skill_effectiveness.evidence.lock import Lock
-from skill_effectiveness.execution import Executable, ExecutableError
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName
 
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.calibration.attempts import Repeat
     from skill_effectiveness.calibration.loader import LoadedCalibration
     from skill_effectiveness.evidence.root import PrivateRoot
+    from skill_effectiveness.execution import Executable
 
 EXAMINATION_LOCK: Final = ".examination.lock"
 REPEATS: Final = range(2, 6)
@@ -204,9 +204,9 @@ def _manifest(manifest: Callable[[], str]) -> str:
 
 def _identity(out: PrivateRoot, reviewer: Reviewer) -> Executable:
     try:
-        return reviewer.adapter.identify(out.around)
-    except (ExecutableError, EvidenceError) as error:
-        raise ExaminationRefused(RefusalCode.PROVIDER_IDENTITY_UNAVAILABLE, str(error)) from error
+        return identify(out, reviewer.adapter)
+    except CalibrationError as error:
+        raise ExaminationRefused(RefusalCode.PROVIDER_IDENTITY_UNAVAILABLE, error.sentence) from error
 
 
 def _bind(

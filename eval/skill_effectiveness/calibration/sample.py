@@ -204,7 +204,7 @@ def _admit(root: PrivateRoot, request: SampleRequest, given: Sampling) -> _Admit
     key = _orientation_key(root)
     presentation = draw(inputs.bank, request.sample_id, key)
     provider = given.reviewer.seat(presentation, request.sample_id)
-    executable = _identity(root, provider)
+    executable = identify(root, provider)
     bindings = _bindings(root, request, provider, executable, inputs)
     return _Admitted(
         presentation=presentation,
@@ -232,11 +232,20 @@ def _orientation_key(root: PrivateRoot) -> bytes:
         raise
 
 
-def _identity(root: PrivateRoot, provider: Provider) -> Executable:
+def identify(root: PrivateRoot, provider: Provider) -> Executable:
+    """The program of a provider as it is now.
+
+    Raises:
+        CalibrationError: `provider_identity_unavailable`.
+    """
     try:
         return provider.identify(root.around)
     except (ExecutableError, EvidenceError) as error:
-        raise CalibrationError(CalibrationCode.PROVIDER_IDENTITY_UNAVAILABLE, str(error)) from error
+        # The error names the path of the program; a typed error of this room names none.
+        raise CalibrationError(
+            CalibrationCode.PROVIDER_IDENTITY_UNAVAILABLE,
+            f"The reviewer's program cannot be bound ({error.code.value}); check path, permissions and version.",
+        ) from error
 
 
 def _call(request: SampleRequest, presentation: Presentation) -> JudgeCall:
@@ -345,8 +354,8 @@ def _check_unchanged(root: PrivateRoot, admitted: _Admitted, usage: Usage, given
 
 def _changed(root: PrivateRoot, admitted: _Admitted, given: Sampling) -> str | None:
     try:
-        now = admitted.provider.identify(root.around)
-    except (ExecutableError, EvidenceError):
+        now = identify(root, admitted.provider)
+    except CalibrationError:
         return "provider_executable"
     if now.sha256 != admitted.executable.sha256:
         return "provider_executable"

@@ -17,7 +17,6 @@ from skill_effectiveness.calibration.loader import LoadedCalibration, load_calib
 from skill_effectiveness.calibration.models import (
     FamilyName,
     ModelName,
-    One,
     ProviderName,
     Record,
     to_json,
@@ -28,7 +27,7 @@ from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.pair import load_pair
 from skill_effectiveness.evidence.seal import PredicateType, Statement, Subject, sign, verify
 from skill_effectiveness.evidence.subjects import FolderSubjects
-from skill_effectiveness.protocol.document import DigestText
+from skill_effectiveness.protocol.document import DigestText, One
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName
 

@@ -1,4 +1,6 @@
-"""Where every command ends: exit codes, one-line refusals, signals, crash files. (trials.md, section 11)
+"""Where every command ends: exit codes, one-line refusals, signals, crash files.
+
+Source: trials.md, section 11.
 
 | exit | meaning |
 |---|---|
@@ -9,9 +11,9 @@
 | 128+n | ended by signal n; 141 when nobody reads stdout any more |
 
 A refusal is one line on stderr, `skill_effectiveness_trial: <sentence>`. When the command line contains
-`--json` it is one canonical object on stdout as well: `{"code":"<closed code>","status":"refused"}`, and of an
-examination also `"field"`, if it has one that cannot be taken for a path. The codes are `usage` and the other
-words of `refusals.CommandCode`, and those of the rooms below.
+`--json` it is one canonical object on stdout as well: `{"code":"<closed code>","status":"refused"}`, and of
+an examination also `"field"`, if it has one that cannot be taken for a path. The codes are `usage` and the
+other words of `refusals.CommandCode`, and those of the rooms below.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ def _carry_out(
 
 def _judge(command: Callable[[Sequence[str]], object], arguments: Sequence[str], around: Surroundings) -> int:
     """What came of the command; a reader of stdout that has gone passes through."""
-    as_json = JSON in arguments
+    refused: Refused
     try:
         given = command(arguments)
     except (BrokenPipeError, screen.StdoutLostError):
@@ -102,19 +104,18 @@ def _judge(command: Callable[[Sequence[str]], object], arguments: Sequence[str],
         # Where the handlers are not ours, in a thread of somebody else's program.
         return _SIGNALLED + signal.SIGINT
     except (EOFError, typer.Abort):
-        return refuse(
-            Refusal(CommandCode.NOTHING_ENTERED, "Nothing was entered, so nothing was done."), as_json=as_json
-        )
+        refused = Refusal(CommandCode.NOTHING_ENTERED, "Nothing was entered, so nothing was done.")
     except typer.TyperException as wrong:
-        sentence = f"{wrong.format_message().rstrip('.')}. See --help."
-        return refuse(Refusal(CommandCode.USAGE, sentence), as_json=as_json)
-    except REFUSED as refused:
-        return refuse(refused, as_json=as_json)
+        refused = Refusal(CommandCode.USAGE, f"{wrong.format_message().rstrip('.')}. See --help.")
+    except REFUSED as known:
+        refused = known
     except crash.RecordedError as recorded:
         return _unforeseen(recorded.told)
     except (Exception, SystemExit) as unforeseen:  # noqa: BLE001 - the boundary: nothing may leave as a traceback
         return _unforeseen(crash.record(unforeseen, around))
-    return int(given) if isinstance(given, int) else ExitCode.DONE
+    else:
+        return int(given) if isinstance(given, int) else ExitCode.DONE
+    return refuse(refused, as_json=JSON in arguments)
 
 
 def _unforeseen(told: str) -> int:

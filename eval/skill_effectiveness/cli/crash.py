@@ -1,7 +1,8 @@
-"""Crash files: where something unforeseen happened, without what it happened to. (trials.md, section 11)
+"""Crash files: where something unforeseen happened, without what it happened to.
 
-They go into `crash/` of the folder an examination or demonstration works in, else of the state folder. A
-folder to be sealed or holding keys gets none: it must hold nothing but its own files.
+Source: trials.md, section 11. They go into `crash/` of the folder an examination or demonstration works in,
+else of the state folder. A folder to be sealed or holding keys gets none: it must hold nothing but its own
+files.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -64,7 +64,8 @@ def demo(
     ):
         new_signing_key(root, KEY)
         shown = [_reviewer(root, name, settings, inputs) for name, settings in REVIEWERS.items()]
-        panels = [sheets.panel(each.sheet, f"{each.name}: {each.status}", inputs.gates.thresholds) for each in shown]
+        gates = inputs.gates.thresholds
+        panels = [sheets.panel(each.sheet, f"{each.name}: {each.status}", gates) for each in shown]
         root.replace(PLOT, reviewer_plot(panels))
         place = root.path
     sheets.show_rows(

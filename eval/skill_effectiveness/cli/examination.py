@@ -1,4 +1,4 @@
-"""`run.py reviewer-calibration`: examine a reviewer, two to five times. (calibration.md, section 7)"""
+"""`run.py reviewer-calibration`: examine a reviewer, two to five times (calibration.md, section 7)."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ Rate = Annotated[
 
 
 def reviewer_calibration(  # one parameter per option is what a command line is
+    *,
     provider: Annotated[ProviderName, typer.Option(help="Whose command line.")],
     model: Annotated[str, typer.Option(help="The exact model.", callback=_model)],
     reviewer_family: Annotated[str, typer.Option(help="The family the reviewer votes as.", callback=_family)],
@@ -83,8 +84,9 @@ def reviewer_calibration(  # one parameter per option is what a command line is
     seed: Annotated[
         int | None, typer.Option(min=0, max=LARGEST_SEED, help="Of a simulated reviewer.", show_default=False)
     ] = None,
-    *,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what was begun in the folder.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what was begun in the folder.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")] = False,
 ) -> int:
     """Examine a reviewer on blinded cases with known answers.

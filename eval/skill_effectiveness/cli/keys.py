@@ -1,7 +1,8 @@
-"""`run.py keys`: make, show and export signing keys. (evidence.md, section 9)
+"""`run.py keys`: make, show and export signing keys (evidence.md, section 9).
 
-Keys live in a private root outside every folder a tested agent or reviewer can reach: the product's state folder, or `--root`. A
-passphrase comes from a prompt or a file descriptor, never from an argument or the environment.
+Keys live in a private root outside every folder a tested agent or reviewer can reach: the product's state
+folder, or `--root`. A passphrase comes from a prompt or a file descriptor, never from an argument or the
+environment.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ def _read_passphrase(descriptor: int, around: Surroundings) -> bytes:
     return given.removesuffix(b"\n").removesuffix(b"\r")
 
 
-def signing_key(name: str, root: Path | None, passphrase: bytes | None, around: Surroundings) -> Ed25519PrivateKey:
+def signing_key(
+    name: str, root: Path | None, passphrase: bytes | None, around: Surroundings
+) -> Ed25519PrivateKey:
     """The signing key of this name."""
     with key_root(root, around) as opened:
         return load_signing_key(opened, name, passphrase)
@@ -112,7 +115,12 @@ def public_key(path: Path, around: Surroundings) -> Ed25519PublicKey:
 
 @app.command()
 def new(
-    name: Name, root: Root = None, *, ask: Ask = False, passphrase_fd: PassphraseFd = None, as_json: AsJson = False
+    name: Name,
+    root: Root = None,
+    *,
+    ask: Ask = False,
+    passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make a signing key (Ed25519); refused when the name has one."""
     around = surroundings()

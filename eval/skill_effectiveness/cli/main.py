@@ -64,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(words: Sequence[str]) -> object:
     """Parse and call; the answer of the command, or the exit code that it asked for.
 
-    Not through the `main` of the framework, which would turn a broken pipe into exit 1 and read a variable for
-    shell completion.
+    Not through the `main` of the framework, which would turn a broken pipe into exit 1 and read a variable
+    for shell completion.
     """
     command = typer.main.get_command(app)
     try:

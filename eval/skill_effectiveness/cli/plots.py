@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.cli.screen import neutral
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.axes import Axes
+
 INK, GRID, PASSES, FAILS = "#1b1f24", "#d0d7de", "#1a7f5a", "#b3432b"
-HASH_SALT = "skill-effectiveness"
+CAPTION: Final = "share of cases or judgements; line: 95 % interval; dotted: frozen gate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,52 +39,59 @@ class Panel:
 def reviewer_plot(panels: Sequence[Panel]) -> bytes:
     """An SVG with one panel a reviewer: rates as points, intervals as lines, gates as marks.
 
-    The bytes depend on the panels alone.
+    Bars of the same label stand in one row, so that panels can be compared; a panel without that bar leaves
+    the row empty. The bytes depend on the panels alone, whatever style the person has configured for plots of
+    their own.
+
+    Args:
+        panels: at least one.
     """
     import matplotlib as mpl  # noqa: PLC0415 - heavy, and most commands draw nothing
     from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
 
-    rows = max(len(panel.bars) for panel in panels)
-    with mpl.rc_context({"svg.hashsalt": HASH_SALT, "svg.fonttype": "none", "font.family": "sans-serif"}):
-        figure = Figure(figsize=(5.2 * len(panels), 0.55 * rows + 1.3), layout="constrained")
+    rows = tuple(dict.fromkeys(bar.label for panel in panels for bar in panel.bars))
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        # Ids within the file are drawn from this, not from the clock.
+        mpl.rcParams["svg.hashsalt"] = "skill-effectiveness"
+        # Text stays text, for searching and for screen readers.
+        mpl.rcParams["svg.fonttype"] = "none"
+        # A heading with two dollar signs is no formula.
+        mpl.rcParams["text.parse_math"] = False
+        figure = Figure(figsize=(5.2 * len(panels), 0.55 * len(rows) + 1.3), layout="constrained")
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, panel in zip(axes, panels, strict=True):
-            _draw(axis, panel)
-        figure.supxlabel("share of cases or judgements; line: 95 % interval; dotted: frozen gate", fontsize="small")
+            _draw(axis, panel, rows)
+        figure.supxlabel(CAPTION, fontsize="small")
         target = io.BytesIO()
         figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
     return target.getvalue()
 
 
-def _draw(axis: object, panel: Panel) -> None:
-    from matplotlib.axes import Axes  # noqa: PLC0415 - see above
-
-    if not isinstance(axis, Axes):
-        raise TypeError("a panel is drawn on an Axes")
-    positions = list(range(len(panel.bars), 0, -1))
-    for position, bar in zip(positions, panel.bars, strict=True):
-        passes = bar.gate is None or bar.value >= bar.gate
-        colour = INK if bar.gate is None else PASSES if passes else FAILS
-        if bar.low is not None and bar.high is not None:
-            axis.plot([bar.low, bar.high], [position, position], color=colour, linewidth=3, alpha=0.45)
-        axis.plot([bar.value], [position], marker="o", color=colour, markersize=7)
-        if bar.gate is not None:
-            axis.plot(
-                [bar.gate, bar.gate],
-                [position - 0.3, position + 0.3],
-                color=INK,
-                linewidth=1.5,
-                linestyle=":",
-            )
-        axis.annotate(
-            f"{bar.value:.3f}", (bar.value, position), xytext=(0, 8), textcoords="offset points", ha="center"
-        )
-    axis.set_yticks(positions, [bar.label for bar in panel.bars])
+def _draw(axis: Axes, panel: Panel, rows: Sequence[str]) -> None:
+    """One panel; the first row is the topmost."""
+    for bar in panel.bars:
+        _draw_bar(axis, bar, len(rows) - rows.index(bar.label))
+    axis.set_yticks(range(len(rows), 0, -1), [neutral(label) for label in rows])
     axis.set_xlim(-0.02, 1.02)
-    axis.set_ylim(0.4, len(panel.bars) + 0.75)
+    axis.set_ylim(0.4, len(rows) + 0.75)
     axis.grid(axis="x", color=GRID, linewidth=0.6)
     axis.set_axisbelow(True)
-    axis.set_title(panel.heading, loc="left")
+    axis.set_title(neutral(panel.heading), loc="left")
     for side in ("top", "right", "left"):
         axis.spines[side].set_visible(False)
     axis.tick_params(axis="y", length=0)
+
+
+def _draw_bar(axis: Axes, bar: Bar, height: int) -> None:
+    passes = bar.gate is None or bar.value >= bar.gate
+    colour = INK if bar.gate is None else PASSES if passes else FAILS
+    if bar.low is not None and bar.high is not None:
+        axis.plot([bar.low, bar.high], [height, height], color=colour, linewidth=3, alpha=0.45)
+    axis.plot([bar.value], [height], marker="o", color=colour, markersize=7)
+    if bar.gate is not None:
+        mark = [height - 0.3, height + 0.3]
+        axis.plot([bar.gate, bar.gate], mark, color=INK, linewidth=1.5, linestyle=":")
+    axis.annotate(
+        f"{bar.value:.3f}", (bar.value, height), xytext=(0, 8), textcoords="offset points", ha="center"
+    )

@@ -30,7 +30,7 @@ class ExaminationProgress:
     def __init__(self, label: str, repeats: int) -> None:
         self._label = screen.neutral(label)
         self._live: Progress | None = None
-        shown = screen.console(stderr=True)
+        shown = screen.live_console()
         if shown.is_terminal and not shown.is_dumb_terminal:
             self._live = Progress(
                 SpinnerColumn(),

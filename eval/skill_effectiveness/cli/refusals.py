@@ -38,7 +38,7 @@ class CommandCode(StrEnum):
     SETTINGS_MISMATCH = "settings_mismatch"
     KEY_EXISTS = "key_exists"
     KEY_FORM = "key_form"
-    PASSPHRASE_SOURCE = "passphrase_source"
+    PASSPHRASE_SOURCE = "passphrase_source"  # noqa: S105 - a word, no password
     NOTHING_ENTERED = "nothing_entered"
     TABLE_INVALID = "table_invalid"
     WORKING_FOLDER_MISSING = "working_folder_missing"

@@ -1,8 +1,8 @@
-"""`run.py reviewers`: score a table, seal a pair, see the whole thing once. (calibration.md, sections 7 and 8)"""
+"""`run.py reviewers`: score a table, seal a pair, see it all once (calibration.md, sections 7 and 8)."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import Annotated, Final
 
 import typer
@@ -11,7 +11,7 @@ from skill_effectiveness.calibration.sealing import SEAL, seal_pair
 from skill_effectiveness.calibration.table import TableError, read_table, score_table
 from skill_effectiveness.cli import demonstration, screen
 from skill_effectiveness.cli.door import absolute, surroundings
-from skill_effectiveness.cli.keys import Ask, AsJson, PassphraseFd, passphrase_of, signing_key
+from skill_effectiveness.cli.keys import AsJson, Ask, PassphraseFd, passphrase_of, signing_key
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.cli.scores import print_score
 from skill_effectiveness.evidence.fsops import read_public
@@ -60,7 +60,9 @@ def seal(  # one parameter per option is what a command line is
     """Copy one complete pair and sign it."""
     around, checkout = surroundings(), source_checkout()
     name, root = key_place(key)
-    private = signing_key(name, root, passphrase_of(around, ask=ask, descriptor=passphrase_fd, confirm=False), around)
+    private = signing_key(
+        name, root, passphrase_of(around, ask=ask, descriptor=passphrase_fd, confirm=False), around
+    )
     with (
         PrivateRoot.open(absolute(examination), RootKind.OUT, around=around, checkout=checkout) as source,
         PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout) as target,

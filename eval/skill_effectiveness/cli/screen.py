@@ -4,8 +4,8 @@ Nothing paints: text that came from elsewhere (names, paths, agent output) passe
 no escape sequence, bidirectional override or line break of theirs ever reaches a terminal, on either stream,
 in lines and in JSON alike.
 
-Whoever reads stderr may leave: no sentence is worth ending a command that has cost money. Whoever reads stdout
-and leaves ends the command, because its results are what it was run for.
+Whoever reads stderr may leave: no sentence is worth ending a command that has cost money. Whoever reads
+stdout and leaves ends the command, because its results are what it was run for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import io
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from rich.console import Console
 from rich.table import Table
@@ -52,10 +52,17 @@ class Stderr(io.TextIOBase):
         """See `io.IOBase`."""
         return sys.stderr.fileno()
 
+
+class _Page(io.StringIO):
+    """What is drawn before it is written; knows for which stream, so that borders fit its encoding."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._encoding = stream.encoding or "utf-8"
+
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """Of the stream behind it."""
-        return sys.stderr.encoding or "utf-8"
+        return self._encoding
 
 
 def neutral(text: str) -> str:
@@ -63,22 +70,9 @@ def neutral(text: str) -> str:
     return printable(text)
 
 
-def console(*, stderr: bool) -> Console:
-    """A console that is plain, and wide enough for our tables, wherever no terminal shows it.
-
-    Whether one does is asked of the stream alone: variables that force colours would paint into files.
-    """
-    stream = Stderr() if stderr else sys.stdout
-    watched = stream.isatty()
-    return Console(
-        file=stream,  # type: ignore[arg-type]
-        force_terminal=watched,
-        width=None if watched else PLAIN_WIDTH,
-        no_color=not watched or None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+def live_console() -> Console:
+    """A console on stderr for what changes while somebody waits."""
+    return _console(Stderr(), watched=sys.stderr.isatty())
 
 
 def complain(sentence: str) -> None:
@@ -131,10 +125,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, 
         drawn.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
         drawn.add_row(*(neutral(cell) for cell in row))
-    page = console(stderr=stderr)
-    with page.capture() as captured:
-        page.print(drawn)
-    (_to_stderr if stderr else _to_stdout)(captured.get())
+    stream = sys.stderr if stderr else sys.stdout
+    page = _Page(stream)
+    _console(page, watched=stream.isatty()).print(drawn)
+    (_to_stderr if stderr else _to_stdout)(page.getvalue())
 
 
 def open_missing_streams(fs: FileSystem) -> bool:
@@ -169,11 +163,28 @@ def silence(stream: TextIO) -> None:
         surroundings().fs.close(nowhere)
 
 
+def _console(file: io.TextIOBase, *, watched: bool) -> Console:
+    """A console that is plain, and wide enough for our tables, wherever no terminal shows it.
+
+    Whether one does is asked of the stream alone: variables that force colours would paint into files.
+    """
+    return Console(
+        file=cast("TextIO", file),
+        force_terminal=watched,
+        width=None if watched else PLAIN_WIDTH,
+        no_color=not watched or None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
 def _harmless(value: object) -> object:
     """The value with every text made neutral."""
     match value:
         case str():
-            return neutral(value)
+            # The canonical form takes exact texts only; an enum member is one by inheritance.
+            return neutral(str(value))
         case dict():
             return {neutral(str(key)): _harmless(each) for key, each in value.items()}
         case list() | tuple():

@@ -1,8 +1,8 @@
-"""`run.py verify`: check a sealed folder offline, by number, with a public key. (evidence.md, section 9)"""
+"""`run.py verify`: check a sealed folder offline, by number, with a public key (evidence.md, section 9)."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer

@@ -57,7 +57,7 @@ class NoFirstRowError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """A torn end: bytes behind the last good row that are no rows.
+    """A torn end: bytes behind the last good row that are no rows, or that row itself without its LF.
 
     Attributes:
         segment: number of the file.
@@ -197,6 +197,7 @@ class Chain:
                 return
             if self._is_pinned_row(rest, size):
                 self.unended = True
+                self.tail = Tail(self._segment, self._offset, size, 0)
                 self.line(rest, size)
                 return
             self._tail_start = self._offset

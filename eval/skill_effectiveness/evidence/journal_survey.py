@@ -62,11 +62,11 @@ class Survey:
         pin_data: its bytes.
         copy: bytes of the copy in the `state` root; `None` when there is none.
         opened: body of row 0, in the segmented form.
-        tail: a torn tail behind the rows.
-        unended: whether the last row lost its LF.
+        tail: a torn tail.
+        unended: whether that is the last acknowledged row, which only lost its LF.
         owed: torn tails that were set aside and are not acknowledged yet.
         segments: number of the last file, which may be empty.
-        rows_sound: whether whatever is wrong is about the pin only.
+        rows_sound: whether it has rows and whatever is wrong is about the pin only.
     """
 
     report: JournalReport
@@ -305,6 +305,7 @@ class _Surveyor:
     ) -> Survey:
         chain, end, tail = self._chain, self._chain.position, self._chain.tail
         identity = self._pin or chain.opened
+        single = self._layout.form is RowForm.OWN and self._begun
         report = JournalReport(
             status=status,
             journal_id=None if identity is None else identity.journal_id,
@@ -331,7 +332,7 @@ class _Surveyor:
             unended=chain.unended,
             owed=self._owed,
             segments=self._segments,
-            rows_sound=self._begun and not self._findings,
+            rows_sound=not self._findings and (chain.opened is not None or single),
         )
 
 

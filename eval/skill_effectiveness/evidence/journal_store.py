@@ -1,0 +1,265 @@
+"""The files of an open journal and the order in which they are written.
+
+Source: evidence.md, sections 5 and 7. Rows first, pin second: rows are durable before the pin names them, and
+nothing is acknowledged before the pin and its copy are durable too. What fails before the pin was exchanged
+is taken back; what fails later leaves rows that the pin may or may not name, which only the next open can
+tell, so the store is dead then.
+
+The caller holds the journal's lock throughout.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.evidence import files
+from skill_effectiveness.evidence.appender import Appender
+from skill_effectiveness.evidence.canonical import digest_bytes, digest_chunks
+from skill_effectiveness.evidence.errnos import reported
+from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.fsops import closing, read_all
+from skill_effectiveness.evidence.journal_faults import JournalCode, refusal
+from skill_effectiveness.evidence.journal_pin import COPIES, Position, copy_name
+from skill_effectiveness.evidence.journal_rows import LARGEST_GROUP_BYTES, Tear, row_digest
+from skill_effectiveness.evidence.journal_snapshot import segment_chunks
+from skill_effectiveness.evidence.names import temporary_of
+from skill_effectiveness.evidence.writes import sync_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from skill_effectiveness.evidence.journal_chain import Tail
+    from skill_effectiveness.evidence.journal_layout import Layout
+    from skill_effectiveness.evidence.journal_pin import Pin
+    from skill_effectiveness.evidence.root import PrivateRoot
+
+_AGAIN: Final = "Open the journal again: that settles what is in it."
+
+
+class Store:
+    """The open files of one journal.
+
+    Args:
+        root: the folder with its parts; stays the caller's.
+        layout: their names.
+        state: the root for copies of pins; stays the caller's.
+        where: how faults name the journal.
+    """
+
+    def __init__(self, root: PrivateRoot, layout: Layout, state: PrivateRoot | None, where: str) -> None:
+        self._root = root
+        self._layout = layout
+        self._where = where
+        self._copies = None if state is None else state.child(COPIES, create=True)
+        self._appender: Appender | None = None
+        self.segment = 1
+        self._pin_data: bytes | None = None
+        self._dead = False
+
+    def close(self) -> None:
+        """Close the files; closing again does nothing."""
+        if self._appender is not None:
+            self._appender.close()
+        if self._copies is not None:
+            self._copies.close()
+        self._dead = True
+
+    # Opening.
+
+    def sweep(self) -> None:
+        """Remove what a crash in the middle of our own writing left.
+
+        Raises:
+            RootError, FileError: the folder of torn tails is not private, or something could not be removed.
+        """
+        folder = self._root.folder
+        with reported(folder.prefix or "."):
+            # Other things may be written in the same folder at this moment, so only our own names count.
+            for name in folder.fs.listdir(folder.fd):
+                if self._layout.is_temporary(name) and folder.status(name) is not None:
+                    self._demand_ours(name)
+                    folder.fs.unlink(folder.fd, name)
+        if self._root.exists(self._layout.torn):
+            with self._root.child(self._layout.torn) as torn:
+                torn.sweep()
+
+    def _demand_ours(self, name: str) -> None:
+        folder = self._root.folder
+        target = temporary_of(name)
+        status = folder.fs.lstat(folder.fd, name)
+        fault = files.file_fault(status, folder.where(name), folder.fs.user())
+        if fault is not None or target is None:
+            raise refusal(
+                JournalCode.NOT_A_JOURNAL,
+                self._where,
+                f"{folder.where(name)} has the name of a temporary of ours but is none; move it away.",
+            )
+
+    def demand_private(self, names: Sequence[str]) -> None:
+        """Demand that each of these names is free or a private file of ours.
+
+        Raises:
+            FileError: a code of `files.file_fault`, or `file_links`.
+        """
+        folder = self._root.folder
+        for name in names:
+            with reported(folder.where(name), reading=True):
+                status = folder.status(name)
+            if status is not None:
+                files.demand_replaceable(folder, name, status)
+
+    def remember(self, pin_data: bytes | None) -> None:
+        """Take over what the survey read as the pin."""
+        self._pin_data = pin_data
+
+    def set_aside(self, seq: int, tail: Tail) -> Tear:
+        """Keep the bytes of a torn tail.
+
+        Args:
+            seq: number of the row that would stand there.
+            tail: where it is.
+
+        Raises:
+            RootError, FileError: they could not be kept; nothing was cut.
+        """
+        data = self._bytes_of(tail)
+        tear = Tear(bytes=len(data), digest=digest_bytes(data), seq=seq)
+        with self._root.child(self._layout.torn, create=True) as torn:
+            torn.publish(tear.file_name, data)
+        return tear
+
+    def _bytes_of(self, tail: Tail) -> bytes:
+        folder, name = self._root.folder, self._layout.segment_name(tail.segment)
+        where = folder.where(name)
+        with closing(folder.fs, files.open_private(folder, name)) as fd, reported(where, reading=True):
+            folder.fs.seek(fd, tail.offset)
+            return read_all(folder.fs, fd, LARGEST_GROUP_BYTES, where)
+
+    def cut(self, segment: int, size: int) -> None:
+        """Cut a file to the end of its rows.
+
+        Raises:
+            FileError: that failed.
+        """
+        appender = Appender.open(self._root.folder, self._layout.segment_name(segment), size)
+        try:
+            appender.cut()
+        finally:
+            appender.close()
+
+    def attach(self, segment: int, size: int, *, unended: bool = False) -> None:
+        """Make a file the one that rows are added to, and what is in it durable.
+
+        Args:
+            segment: its number; it is made, empty, if it is missing.
+            size: end of its rows.
+            unended: the last of them lacks its LF, which is put there.
+
+        Raises:
+            FileError: that failed.
+        """
+        name = self._layout.segment_name(segment)
+        if not self._root.exists(name):
+            self._root.publish(name, b"")
+        appender = Appender.open(self._root.folder, name, size - unended)
+        try:
+            if unended:
+                appender.append(b"\n")
+            else:
+                appender.sync()
+            with reported(self._root.folder.prefix or "."):
+                sync_folder(self._root.folder.fs, self._root.folder.fd)
+        except BaseException:
+            appender.close()
+            raise
+        former, self._appender, self.segment = self._appender, appender, segment
+        if former is not None:
+            former.close()
+
+    # Appending.
+
+    def demand_as_remembered(self) -> None:
+        """Demand that nobody else wrote since this store did.
+
+        Raises:
+            JournalError: `journal_dead`, `journal_changed`.
+            FileError: rows or pin could not be looked at.
+        """
+        if self._dead or self._appender is None or not self._appender.alive:
+            sentence = f"{self._where} was closed, or a write failed half-way. {_AGAIN}"
+            raise refusal(JournalCode.JOURNAL_DEAD, self._where, sentence)
+        if not self._appender.is_as_remembered() or not self._pin_is_as_remembered():
+            sentence = (
+                f"{self._where} or its pin was changed by another program since it was opened. {_AGAIN}"
+            )
+            raise refusal(JournalCode.JOURNAL_CHANGED, self._where, sentence)
+
+    def _pin_is_as_remembered(self) -> bool:
+        if not self._root.exists(self._layout.pin):
+            return self._pin_data is None
+        return self._root.read(self._layout.pin) == self._pin_data
+
+    def commit(self, start: Position, lines: Sequence[bytes], pin_of: Callable[[Position], Pin]) -> Position:
+        """Add rows to the attached file and have the pin name them.
+
+        Args:
+            start: the end so far.
+            lines: the rows, without LF.
+            pin_of: makes the pin for a new end.
+
+        Returns:
+            The new end, which is acknowledged.
+
+        Raises:
+            FileError, RootError: they are not acknowledged, and unless the store died nothing of them stays.
+        """
+        appender = self._appender
+        if appender is None:
+            raise ValueError("no file is attached")
+        size = appender.size
+        appender.append(b"".join(line + b"\n" for line in lines))
+        end = Position(start.count + len(lines), row_digest(lines[-1]), self.segment, appender.size)
+        try:
+            self.put_pin(pin_of(end))
+        except BaseException:
+            # Rows that the pin on the disk may name already must stay: it may lag, never lead.
+            if self._pin_is_known_unchanged():
+                appender.undo(size)
+            else:
+                self._dead = True
+            raise
+        return end
+
+    def put_pin(self, pin: Pin) -> None:
+        """Exchange the pin, then its copy.
+
+        Raises:
+            FileError, RootError: one of them may be the old one still.
+        """
+        data = pin.data()
+        self._root.replace(self._layout.pin, data)
+        self.put_copy(pin.journal_id, data)
+        self._pin_data = data
+
+    def put_copy(self, journal_id: str, data: bytes) -> None:
+        """Exchange the copy of the pin.
+
+        Raises:
+            FileError, RootError: it may be the old one still.
+        """
+        if self._copies is not None:
+            self._copies.replace(copy_name(journal_id), data)
+
+    def _pin_is_known_unchanged(self) -> bool:
+        try:
+            return self._pin_is_as_remembered()
+        except EvidenceError:
+            return False
+
+    def segment_digest(self, segment: int, size: int) -> str:
+        """The digest of a closed file.
+
+        Raises:
+            FileError: it could not be read.
+        """
+        return digest_chunks(segment_chunks(self._root.folder, self._layout, segment, size))

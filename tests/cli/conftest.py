@@ -1,0 +1,54 @@
+"""A home of its own for every command line of a test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from skill_effectiveness.cli import door
+from skill_effectiveness.cli.main import main
+from tests.support.commands import Said, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+FOREIGN = ("XDG_STATE_HOME", "CODEX_HOME", "CODEX_API_KEY", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "TERM")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _drawing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """matplotlib keeps its list of fonts in a folder of the test session."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPLCONFIGDIR", str(tmp_path_factory.mktemp("drawing")))
+        yield
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The home and working folder of commands run in this process."""
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+    for name in FOREIGN:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment(folder).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(folder)
+    door.surroundings.cache_clear()
+    yield folder
+    door.surroundings.cache_clear()
+
+
+@pytest.fixture
+def command(home: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """Carries out a command line in this process."""
+    del home
+
+    def carry_out(*words: str | Path) -> Said:
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return Said(int(code), out, err)
+
+    return carry_out
