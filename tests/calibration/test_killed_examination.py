@@ -13,7 +13,14 @@ import pytest
 from skill_effectiveness.calibration.loader import load_calibration
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.pair import load_pair
-from tests.support.examinations import INPUTS, UnsyncedFs, open_out, run_examination, simulated
+from tests.support.examinations import (
+    INPUTS,
+    UnsyncedFs,
+    open_out,
+    read_inputs_once,
+    run_examination,
+    simulated,
+)
 from tests.support.private import temporaries, wrong_modes
 
 if TYPE_CHECKING:
@@ -93,6 +100,11 @@ def folders(tmp_path: Path) -> Iterable[tuple[int, Path]]:
         folder = tmp_path / str(step)
         folder.mkdir()
         yield step, folder
+
+
+@pytest.fixture(autouse=True)
+def _inputs_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_inputs_once(monkeypatch)
 
 
 @pytest.fixture

@@ -7,24 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError
-from skill_effectiveness.calibration.ledger import (
-    Listing,
-    RootState,
-    Standing,
-    artifact_root_hash,
-    judge_receipts,
-    judge_sample,
-    read_listing,
-    sweep,
-)
+from skill_effectiveness.calibration.ledger import RootState, Standing, judge_receipts, judge_sample
 from skill_effectiveness.calibration.models import to_json
-from skill_effectiveness.evidence.canonical import digest_object, dump_line
+from skill_effectiveness.calibration.receipts import Listing
+from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
-from tests.support.examinations import Anything, Receipts, line, open_out, receipts
+from tests.support.examinations import Anything, Receipts, line, receipts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 ROOT = "sha256:" + 64 * "9"
 ELSEWHERE = "sha256:" + 64 * "8"
@@ -327,60 +318,3 @@ class TestOlderContract:
         entry = dump_line({**json.loads(self.OLD), "state": "model_call_started"})
         found = with_file(listing("a"), "ledgers", "a", entry)
         assert answer(judge_receipts(found), "b") == "artifact_root_quarantined"
-
-
-class TestReading:
-    def test_receipts_are_found_by_name(self, tmp_path: Path) -> None:
-        root = open_out(tmp_path)
-        found = receipts("a.b", artifact_root_hash(root))
-        with root.child("sample-ledger", create=True) as place:
-            place.publish("a.b.json", line(found.ledger))
-        with root.child("samples", create=True) as place:
-            place.publish("a.b.json", line(found.sample))
-            place.publish(".a.b.intent.json", line(found.intent))
-        with root.child("observations", create=True) as place:
-            place.publish("a.b.json", line(found.observation))
-        state = judge_receipts(read_listing(root))
-        assert (state.standing, set(state.complete)) == (Standing.OPEN, {"a.b"})
-
-    def test_the_root_is_bound_by_its_path(self, tmp_path: Path) -> None:
-        root = open_out(tmp_path)
-        assert artifact_root_hash(root) == digest_object({"artifact_root": str((tmp_path / "out").resolve())})
-
-    def test_an_empty_root_has_no_receipts(self, tmp_path: Path) -> None:
-        assert judge_receipts(read_listing(open_out(tmp_path))).standing is Standing.OPEN
-
-    @pytest.mark.parametrize("name", ["note.txt", ".hidden", "a.json~", "-a.json"])
-    def test_an_unknown_name_is_told(self, tmp_path: Path, name: str) -> None:
-        """R11: and stays where it is."""
-        root = open_out(tmp_path)
-        with root.child("samples", create=True) as place:
-            place.publish(name, b"x")
-        assert read_listing(root).strays == (f"samples/{name}",)
-
-    def test_a_leftover_of_an_interrupted_write_is_no_receipt(self, tmp_path: Path) -> None:
-        root = open_out(tmp_path)
-        with root.child("samples", create=True) as place:
-            place.publish("a", b"x")
-        leftover = tmp_path / "out" / "samples" / ".a.json.0123456789abcdef.tmp"
-        (tmp_path / "out" / "samples" / "a").rename(leftover)
-        assert read_listing(root).strays == ()
-        sweep(root)
-        assert not leftover.exists()
-
-    @pytest.mark.parametrize("folder", ["sample-ledger", "samples", "observations"])
-    def test_a_linked_folder_is_not_entered(self, tmp_path: Path, folder: str) -> None:
-        """R11: what lies behind a link is not this root's."""
-        root = open_out(tmp_path)
-        (tmp_path / "elsewhere").mkdir(mode=0o700)
-        (tmp_path / "out" / folder).symlink_to(tmp_path / "elsewhere")
-        sweep(root)
-        assert judge_receipts(read_listing(root)).standing is Standing.QUARANTINED
-
-    def test_a_file_others_can_write_is_not_believed(self, tmp_path: Path) -> None:
-        root = open_out(tmp_path)
-        with root.child("sample-ledger", create=True) as place:
-            place.publish("a.json", reserved("a", artifact_root_hash(root)))
-        assert judge_receipts(read_listing(root)).standing is Standing.RESERVED
-        (tmp_path / "out" / "sample-ledger" / "a.json").chmod(0o666)
-        assert judge_receipts(read_listing(root)).standing is Standing.QUARANTINED

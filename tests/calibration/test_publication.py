@@ -121,7 +121,7 @@ class TestBlocked:
             "readable": lambda: put(folder, name, b"{}\n", 0o644),
             "fifo": lambda: os.mkfifo(path, 0o600),
             "no JSON": lambda: put(folder, name, b"{"),
-            "hard link": lambda: (put(folder, name, b"{}\n"), os.link(path, folder / "second")),
+            "hard link": lambda: path.hardlink_to(folder / EVIDENCE),
         }
         make[kind]()
         before = path.lstat()
@@ -138,6 +138,7 @@ class TestBlocked:
 
     @pytest.mark.parametrize("name", [EVIDENCE, RESULT])
     def test_a_complete_pair_that_the_samples_do_not_give(self, folder: Path, name: str) -> None:
+        """F1: what is complete is never replaced by what lies beside it; the resume is refused."""
         put_as_published(folder, EVIDENCE, RESULT)
         document = json.loads((folder / name).read_bytes())
         put(folder, name, json.dumps(document).encode())

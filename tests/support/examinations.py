@@ -39,6 +39,8 @@ from tests.support.private import surroundings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    import pytest
+
     from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.surroundings import Surroundings
 
@@ -57,6 +59,14 @@ PLAN = ExaminationPlan(model="sim-1", reviewer_family="simulated")
 def manifest() -> str:
     """The runtime manifest hash of every test that does not change it."""
     return MANIFEST
+
+
+def read_inputs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare tests that examine hundreds of times the reading of a bank that does not change."""
+    for module in ("sample", "repeats"):
+        monkeypatch.setattr(
+            f"skill_effectiveness.calibration.{module}.load_inputs", lambda _fs, _name: INPUTS
+        )
 
 
 class UnsyncedFs(RealFs):

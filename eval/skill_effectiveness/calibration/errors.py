@@ -46,8 +46,8 @@ class CalibrationError(Exception):
 
     def __init__(self, code: CalibrationCode, sentence: str) -> None:
         self.code = code
-        self.sentence = sentence
-        super().__init__(sentence)
+        self.sentence = sentence[:1].upper() + sentence[1:]
+        super().__init__(self.sentence)
 
 
 class CallFailed(CalibrationError):  # noqa: N818 - named after what happened, as the ending words are

@@ -19,11 +19,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from skill_effectiveness.calibration import ledger as receipts
+from skill_effectiveness.calibration import receipts
 from skill_effectiveness.calibration.answers import AnswerError, read_answer
 from skill_effectiveness.calibration.binding import SIMULATED, runner_hash, sample_runner_contract
 from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError, CallFailed
 from skill_effectiveness.calibration.inputs import FrozenInputs, load_inputs
+from skill_effectiveness.calibration.ledger import RootState, judge_receipts
 from skill_effectiveness.calibration.models import (
     SAMPLE_ID,
     Judgment,
@@ -159,14 +160,14 @@ def take_sample(root: PrivateRoot, request: SampleRequest, given: Sampling) -> S
         return _store(root, admitted, verdicts, usage)
 
 
-def inspect(root: PrivateRoot, lock_wait: float = LOCK_WAIT_SECONDS) -> receipts.RootState:
+def inspect(root: PrivateRoot, lock_wait: float = LOCK_WAIT_SECONDS) -> RootState:
     """The judgement of a root's receipts, at rest.
 
     Raises:
         CalibrationError: `sample_lock_unavailable`; `artifact_root_quarantined` for an unsafe lock.
     """
     with _locked(root, lock_wait):
-        return receipts.judge_receipts(receipts.read_listing(root))
+        return judge_receipts(receipts.read_listing(root))
 
 
 @contextmanager
@@ -199,7 +200,7 @@ def _admit(root: PrivateRoot, request: SampleRequest, given: Sampling) -> _Admit
             CalibrationCode.FINALIZE_ALREADY_STARTED,
             "This root was closed by a finalization; take further samples in a new one.",
         )
-    receipts.judge_receipts(receipts.read_listing(root)).admit(request.sample_id)
+    judge_receipts(receipts.read_listing(root)).admit(request.sample_id)
     inputs = _inputs(root, request)
     key = _orientation_key(root)
     presentation = draw(inputs.bank, request.sample_id, key)
@@ -244,7 +245,7 @@ def identify(root: PrivateRoot, provider: Provider) -> Executable:
         # The error names the path of the program; a typed error of this room names none.
         raise CalibrationError(
             CalibrationCode.PROVIDER_IDENTITY_UNAVAILABLE,
-            f"The reviewer's program cannot be bound ({error.code.value}); check path, permissions and version.",
+            f"The reviewer's program cannot be bound ({error.code.value}); check path, mode and version.",
         ) from error
 
 

@@ -40,13 +40,21 @@ app = typer.Typer(help="Make, show and export signing keys.", rich_markup_mode=N
 
 PASSPHRASE_LIMIT: Final = 4_096
 PUBLIC_LIMIT: Final = 65_536
+LARGEST_DESCRIPTOR: Final = 2**31 - 1
 
 Name = Annotated[str, typer.Argument(help="The key's name.", show_default=False)]
 Root = Annotated[
     Path | None, typer.Option("--root", help="Private folder that holds keys/ (default: the state folder).")
 ]
 PassphraseFd = Annotated[
-    int | None, typer.Option("--passphrase-fd", min=0, help="Read the passphrase from this file descriptor.")
+    int | None,
+    typer.Option(
+        "--passphrase-fd",
+        min=0,
+        max=LARGEST_DESCRIPTOR,
+        help="Read the passphrase from this file descriptor.",
+        show_default=False,
+    ),
 ]
 Ask = Annotated[bool, typer.Option("--passphrase", help="Ask for the passphrase.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of lines.")]

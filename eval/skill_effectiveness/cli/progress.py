@@ -40,6 +40,9 @@ class ExaminationProgress:
                 TextColumn("{task.fields[state]}", markup=False),
                 TimeElapsedColumn(),
                 console=shown,
+                # Otherwise rich puts itself in the place of the stream that this console writes to, and calls itself.
+                redirect_stdout=False,
+                redirect_stderr=False,
             )
             self._task = self._live.add_task(self._label, total=repeats, state="")
 

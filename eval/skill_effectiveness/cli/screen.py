@@ -37,20 +37,27 @@ class StdoutLostError(Exception):
 
 
 class Stderr(io.TextIOBase):
-    """The stderr of the moment, as a stream that never fails."""
+    """The stderr of the moment it is made, as a stream that never fails.
+
+    Not the one of the moment it is written to: a live display puts itself there, and would write to itself.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stream = sys.stderr
 
     def write(self, text: str) -> int:
         """Write and flush; after a failure everything goes nowhere."""
-        _to_stderr(text)
+        _to_stderr(text, self._stream)
         return len(text)
 
     def isatty(self) -> bool:
         """Whether a terminal shows it."""
-        return sys.stderr.isatty()
+        return self._stream.isatty()
 
     def fileno(self) -> int:
         """See `io.IOBase`."""
-        return sys.stderr.fileno()
+        return self._stream.fileno()
 
 
 class _Page(io.StringIO):
@@ -72,7 +79,8 @@ def neutral(text: str) -> str:
 
 def live_console() -> Console:
     """A console on stderr for what changes while somebody waits."""
-    return _console(Stderr(), watched=sys.stderr.isatty())
+    stream = Stderr()
+    return _console(stream, watched=stream.isatty())
 
 
 def complain(sentence: str) -> None:
@@ -205,9 +213,10 @@ def _to_stdout(text: str) -> None:
         ) from error
 
 
-def _to_stderr(text: str) -> None:
+def _to_stderr(text: str, stream: TextIO | None = None) -> None:
+    stream = sys.stderr if stream is None else stream
     try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        stream.write(text)
+        stream.flush()
     except OSError:
-        silence(sys.stderr)
+        silence(stream)

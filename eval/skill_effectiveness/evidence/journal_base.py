@@ -194,6 +194,7 @@ class OpenJournal(ABC):
                 if found.fresh and not opening.create:
                     raise missing(self._where)
                 self._adopt(found, opening)
+                self._store.sweep_copies(self.journal_id)
                 self._settle(found, repin)
 
     @abstractmethod

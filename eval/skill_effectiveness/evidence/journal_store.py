@@ -10,6 +10,7 @@ The caller holds the journal's lock throughout.
 
 from __future__ import annotations
 
+import stat
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence import files
@@ -67,33 +68,24 @@ class Store:
     # Opening.
 
     def sweep(self) -> None:
-        """Remove what a crash in the middle of our own writing left.
+        """Remove what a crash in the middle of our own writing left beside the rows.
 
         Raises:
             RootError, FileError: the folder of torn tails is not private, or something could not be removed.
         """
-        folder = self._root.folder
-        with reported(folder.prefix or "."):
-            # Other things may be written in the same folder at this moment, so only our own names count.
-            for name in folder.fs.listdir(folder.fd):
-                if self._layout.is_temporary(name) and folder.status(name) is not None:
-                    self._demand_ours(name)
-                    folder.fs.unlink(folder.fd, name)
+        _sweep(self._root, self._layout.is_temporary)
         if self._root.exists(self._layout.torn):
             with self._root.child(self._layout.torn) as torn:
                 torn.sweep()
 
-    def _demand_ours(self, name: str) -> None:
-        folder = self._root.folder
-        target = temporary_of(name)
-        status = folder.fs.lstat(folder.fd, name)
-        fault = files.file_fault(status, folder.where(name), folder.fs.user())
-        if fault is not None or target is None:
-            raise refusal(
-                JournalCode.NOT_A_JOURNAL,
-                self._where,
-                f"{folder.where(name)} has the name of a temporary of ours but is none; move it away.",
-            )
+    def sweep_copies(self, journal_id: str) -> None:
+        """Remove what a crash in the middle of our own writing left beside the copy of the pin.
+
+        Raises:
+            FileError: something could not be removed.
+        """
+        if self._copies is not None:
+            _sweep(self._copies, lambda name: temporary_of(name) == copy_name(journal_id))
 
     def demand_private(self, names: Sequence[str]) -> None:
         """Demand that each of these names is free or a private file of ours.
@@ -263,3 +255,13 @@ class Store:
             FileError: it could not be read.
         """
         return digest_chunks(segment_chunks(self._root.folder, self._layout, segment, size))
+
+
+def _sweep(root: PrivateRoot, is_ours: Callable[[str], bool]) -> None:
+    """Remove temporaries as `writes.sweep` does, but only some: others may be in use at this moment."""
+    folder = root.folder
+    with reported(folder.prefix or "."):
+        for name in filter(is_ours, folder.fs.listdir(folder.fd)):
+            status = folder.status(name)
+            if status is not None and stat.S_ISREG(status.st_mode) and status.st_uid == folder.fs.user():
+                folder.fs.unlink(folder.fd, name)

@@ -16,12 +16,13 @@ import platform
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from skill_effectiveness.launch.trusted import ManifestError, hash_file, hash_lone_file, list_files
+from skill_effectiveness.launch.faults import ManifestError
+from skill_effectiveness.launch.trusted import hash_file, hash_lone_file, list_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
     "ManifestError",
@@ -29,6 +30,8 @@ __all__ = [
     "calibration_dependencies",
     "calibration_entries",
     "calibration_manifest",
+    "entry_digests",
+    "record_digests",
 ]
 
 SCHEMA_VERSION: Final = 1
@@ -83,6 +86,18 @@ def build_manifest(
         "dependencies": [_dependency(name) for name in sorted(set(dependencies))],
     }
     return {**manifest, "manifest_hash": _canonical_hash(manifest)}
+
+
+def entry_digests(manifest: Mapping[str, object]) -> dict[str, str]:
+    """Digest text of every entry, by path."""
+    rows = cast("list[dict[str, str]]", manifest["entries"])
+    return {row["path"]: row["sha256"] for row in rows}
+
+
+def record_digests(manifest: Mapping[str, object]) -> dict[str, str]:
+    """Digest text of the RECORD of every distribution, by name."""
+    rows = cast("list[dict[str, str]]", manifest["dependencies"])
+    return {row["name"]: row["record_sha256"] for row in rows}
 
 
 def _below_top(path: str) -> str:

@@ -11,18 +11,25 @@ import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from skill_effectiveness.launch.faults import ManifestError
+from skill_effectiveness.launch.ownership import demand_trust
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+__all__ = [
+    "Hashed",
+    "ManifestError",
+    "demand_trust",
+    "hash_file",
+    "hash_lone_file",
+    "list_files",
+    "read_file",
+    "read_lone_file",
+]
+
 CHUNK: Final = 1 << 20
-OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
-
-
-class ManifestError(Exception):
-    """The running code cannot be bound; the text names the file, for people only."""
-
-    code: Final = "runtime_manifest_unavailable"
 
 
 class Hashed(NamedTuple):
@@ -43,11 +50,14 @@ def hash_file(top: Path, relative: str) -> Hashed:
         ManifestError: a segment is missing, a link, of another kind, another user's, or writable by others.
         ValueError: `relative` is no name below a folder.
     """
-    *folders, name = relative.split("/")
-    if {"", ".", ".."} & {*folders, name}:
-        raise ValueError(f"not a name below a folder: {relative!r}")
-    with open_folders(top, folders, relative) as folder:
-        return hash_in(folder, name, relative)
+    with _file_below(top, relative) as file:
+        return read_through(file, relative)
+
+
+def read_file(top: Path, relative: str) -> bytes:
+    """The bytes of a trusted regular file in trusted folders; arguments and errors as `hash_file`."""
+    with _file_below(top, relative) as file:
+        return b"".join(_chunks(file, relative))
 
 
 def hash_lone_file(path: Path) -> Hashed:
@@ -56,19 +66,44 @@ def hash_lone_file(path: Path) -> Hashed:
     Raises:
         ManifestError: it is missing, a link, of another kind, another user's, or writable by others.
     """
-    with opened(str(path.parent), None, os.O_DIRECTORY, path.name, follow=True) as folder:
-        return hash_in(folder, path.name, path.name)
+    with _lone_file(path) as file:
+        return read_through(file, path.name)
 
 
-def hash_in(folder: int, name: str, shown: str) -> Hashed:
-    """Hash one name in an open folder; ManifestError as above."""
+def read_lone_file(path: Path) -> bytes:
+    """The bytes of a trusted regular file wherever it lies; errors as `hash_lone_file`."""
+    with _lone_file(path) as file:
+        return b"".join(_chunks(file, path.name))
+
+
+@contextmanager
+def _file_below(top: Path, relative: str) -> Iterator[int]:
+    *folders, name = relative.split("/")
+    if {"", ".", ".."} & {*folders, name}:
+        raise ValueError(f"not a name below a folder: {relative!r}")
+    with open_folders(top, folders, relative) as folder, _file_in(folder, name, relative) as file:
+        yield file
+
+
+@contextmanager
+def _lone_file(path: Path) -> Iterator[int]:
+    with (
+        opened(str(path.parent), None, os.O_DIRECTORY, path.name, follow=True) as folder,
+        _file_in(folder, path.name, path.name) as file,
+    ):
+        yield file
+
+
+@contextmanager
+def _file_in(folder: int, name: str, shown: str) -> Iterator[int]:
+    """One name in an open folder, opened when it is a trusted regular file; ManifestError otherwise."""
     # A FIFO must not keep us waiting for a writer.
     with opened(name, folder, os.O_NONBLOCK, shown) as file:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
             raise ManifestError(f"{shown} is not a regular file; restore it, or install the package again.")
         demand_trust(status, shown)
-        return read_through(file, shown)
+        yield file
 
 
 def list_files(top: Path, relative: str, suffix: str) -> list[str]:
@@ -122,28 +157,22 @@ def opened(name: str, folder: int | None, flags: int, shown: str, *, follow: boo
         os.close(number)
 
 
-def demand_trust(status: os.stat_result, shown: str) -> None:
-    """Demand that nobody but its owner can change it, and that its owner is the user or root.
-
-    Raises:
-        ManifestError: with the reason.
-    """
-    if status.st_uid not in (os.geteuid(), 0):
-        raise ManifestError(f"{shown} belongs to another user; install the package as yourself.")
-    if status.st_mode & OTHERS_WRITE:
-        raise ManifestError(f"{shown} can be written by others; take group and world write permission away.")
-
-
 def read_through(file: int, shown: str) -> Hashed:
     """Digest text and size of what an open file holds."""
     digest, size = hashlib.sha256(), 0
+    for part in _chunks(file, shown):
+        digest.update(part)
+        size += len(part)
+    return Hashed(f"sha256:{digest.hexdigest()}", size)
+
+
+def _chunks(file: int, shown: str) -> Iterator[bytes]:
+    """What an open file holds, part by part."""
     try:
         while part := os.read(file, CHUNK):
-            digest.update(part)
-            size += len(part)
+            yield part
     except OSError as error:
         raise unreadable(shown, error) from error
-    return Hashed(f"sha256:{digest.hexdigest()}", size)
 
 
 def unreadable(shown: str, error: OSError) -> ManifestError:

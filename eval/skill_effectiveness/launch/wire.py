@@ -1,0 +1,96 @@
+"""Standard input and output of a door: one request in, answers out, nothing else.
+
+Source: bridge.md section 1 (stdout carries one line and nothing else); field-failures.md F53.
+
+`Wire.open` is called before anything beyond the standard library is imported. From then on descriptor 1 is
+stderr, for this process and for its children; the answer goes through a duplicate of the real one that no
+child inherits.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from typing import Final
+
+from skill_effectiveness.launch.faults import UndeliverableError
+from skill_effectiveness.launch.isolation import open_standard_descriptors
+
+STDIN: Final = 0
+STDOUT: Final = 1
+STDERR: Final = 2
+READ_SIZE: Final = 1 << 16
+
+
+class Wire:
+    """The two ends of the conversation with whoever started the door.
+
+    Attributes:
+        spoken: whether a byte of an answer may have left.
+    """
+
+    def __init__(self, answers: int) -> None:
+        self._answers = answers
+        self.spoken = False
+
+    @classmethod
+    def open(cls) -> Wire:
+        """Take stdout away from everybody else.
+
+        Raises:
+            UndeliverableError: there is no descriptor left.
+        """
+        open_standard_descriptors()
+        try:
+            answers = os.dup(STDOUT)
+            os.dup2(STDERR, STDOUT)
+        except OSError as error:
+            raise UndeliverableError(f"Standard output cannot be set apart ({error.strerror}).") from error
+        return cls(answers)
+
+    def request(self, limit: int) -> bytes:
+        """Standard input up to its end, or `limit` + 1 bytes of it: more than `limit` is too much.
+
+        Raises:
+            UndeliverableError: it cannot be read.
+        """
+        parts: list[bytes] = []
+        room = limit + 1
+        while room > 0 and (part := _read(min(room, READ_SIZE))):
+            parts.append(part)
+            room -= len(part)
+        return b"".join(parts)
+
+    def send(self, line: bytes) -> None:
+        """Write an answer completely; a reader that takes its time is waited for.
+
+        Raises:
+            UndeliverableError: nobody reads any more.
+        """
+        self.spoken = True
+        rest = memoryview(line)
+        while rest:
+            try:
+                rest = rest[os.write(self._answers, rest) :]
+            except BlockingIOError:
+                _wait(self._answers, select.POLLOUT)
+            except OSError as error:
+                raise UndeliverableError(f"The answer cannot be written ({error.strerror}).") from error
+
+
+def _read(size: int) -> bytes:
+    """Some bytes of standard input, none at its end."""
+    while True:
+        try:
+            return os.read(STDIN, size)
+        except BlockingIOError:
+            _wait(STDIN, select.POLLIN)
+        except OSError as error:
+            raise UndeliverableError(f"The request cannot be read ({error.strerror}).") from error
+
+
+def _wait(number: int, event: int) -> None:
+    """Until a descriptor that somebody made non-blocking is ready."""
+    waiting = select.poll()
+    waiting.register(number, event)
+    waiting.poll()
