@@ -46,7 +46,7 @@ REFUSALS: list[tuple[Exception, dict[str, str]]] = [
         {"code": "binding_differs", "field": "model"},
     ),
     (
-        ExaminationRefused(RefusalCode.FOLDER_UNUSABLE, "Mode.", field="attempts/r01-a1"),
+        ExaminationRefused(RefusalCode.FOLDER_UNUSABLE, "Mode.", field="attempts/r1-a1"),
         {"code": "folder_unusable"},
     ),
     (ExecutableError(ExecutableCode.NO_VERSION, "No version."), {"code": "no_version"}),

@@ -74,7 +74,7 @@ def test_what_an_examination_writes_fits(examined: Path, name: str, file: str) -
 
 @pytest.mark.parametrize("kind", ["intent", "ledger-entry", "observation", "sample"])
 def test_what_an_attempt_writes_fits(examined: Path, kind: str) -> None:
-    documents = [json.loads(path.read_bytes()) for path in (examined / "attempts/r01-a1").rglob("*.json")]
+    documents = [json.loads(path.read_bytes()) for path in (examined / "attempts/r1-a1").rglob("*.json")]
     fitting = [document for document in documents if validator(f"reviewer-calibration-{kind}").is_valid(document)]
     assert len(fitting) == 1
 

@@ -18,7 +18,7 @@ from skill_effectiveness.evidence.keys import public_key_id, public_pem
 from tests.support.commands import Said, no_traceback, run, steers
 from tests.support.examinations import open_out, run_examination
 from tests.support.private import content
-from tests.support.seals import KEY, OTHER_KEY, PAYLOAD_TYPE, wrapped
+from tests.support.seals import KEY, OTHER_KEY, PAYLOAD_TYPE, line, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,12 +59,12 @@ def statement(folder: Path) -> dict[str, Any]:
 
 
 def rewrite(folder: Path, document: object) -> None:
-    (folder / SEAL).write_text(json.dumps(document))
+    (folder / SEAL).write_bytes(line(document))
 
 
 def sign_again(folder: Path, payload: bytes | dict[str, Any], payload_type: str = PAYLOAD_TYPE) -> None:
     """Sign something else with the right key."""
-    data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    data = payload if isinstance(payload, bytes) else line(payload)[:-1]
     rewrite(folder, wrapped(data, (public_key_id(KEY.public_key()), KEY), payload_type=payload_type))
 
 
@@ -97,7 +97,7 @@ def signed_by_another(folder: Path) -> None:
 
 
 def changed_payload(folder: Path) -> None:
-    said = json.dumps({**statement(folder), "predicate": {}}).encode()
+    said = line({**statement(folder), "predicate": {}})[:-1]
     rewrite(folder, {**envelope(folder), "payload": base64.b64encode(said).decode()})
 
 
@@ -192,7 +192,7 @@ class TestPass:
             "reviewer_family=simulated",
             "synthetic=true",
         ]
-        assert [line.split()[:2] for line in said.err.splitlines()] == [[str(n), "pass"] for n in range(1, 11)]
+        assert [each.split()[:2] for each in said.err.splitlines()] == [[str(n), "pass"] for n in range(1, 11)]
 
     def test_json_says_the_same(self, command: Callable[..., Said], sealed: Path) -> None:
         lines = command("verify", "sealed", "--pub", "signer.pub").values
@@ -270,11 +270,10 @@ class TestFail:
 
 
 class TestRefused:
-    def test_no_folder_and_no_seal(self, command: Callable[..., Said], home: Path, sealed: Path) -> None:
+    def test_no_folder_and_no_seal(self, command: Callable[..., Said], sealed: Path) -> None:
         assert command("verify", "nowhere", "--pub", "signer.pub").refusal
         (sealed / SEAL).unlink()
         assert SEAL in command("verify", "sealed", "--pub", "signer.pub").refusal
-        assert command("verify", home / "signer.pub", "--pub", "signer.pub").code == 2
 
     @pytest.mark.parametrize("what", ["missing", "folder", "rubbish", "private", "other kind"])
     def test_no_key(self, command: Callable[..., Said], home: Path, sealed: Path, what: str) -> None:

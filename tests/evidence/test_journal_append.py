@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pytest
 
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skill_effectiveness.evidence.root import PrivateRoot
+
+
+_T = TypeVar("_T")
+ERRNOS = {
+    errno.ENOSPC: FileCode.NO_SPACE,
+    errno.EDQUOT: FileCode.NO_SPACE,
+    errno.EIO: FileCode.IO_ERROR,
+    errno.EROFS: FileCode.NOT_WRITABLE,
+}
 
 
 @pytest.fixture(params=FORMS)
@@ -69,7 +78,7 @@ class FullFs(FaultFs):
         self.full = False
         self._halved = False
 
-    def _through(self, operation: str, path: str, call: Callable[[], Any], *details: object) -> Any:
+    def _through(self, operation: str, path: str, call: Callable[[], _T], *details: object) -> _T:
         if operation != "write" or path != self._path or not self.full:
             return super()._through(operation, path, call, *details)
         if self._halved:
@@ -78,7 +87,8 @@ class FullFs(FaultFs):
         fd, data = details
         assert isinstance(fd, int)
         assert isinstance(data, bytes)
-        return self._inner.write(fd, data[: len(data) // 2])
+        self._inner.write(fd, data[: len(data) // 2])
+        return cast("_T", len(data) // 2)
 
 
 class TestOrder:
@@ -199,7 +209,7 @@ class TestRows:
         ],
         ids=lambda value: str(value)[:20],
     )
-    def test_what_could_not_be_read_again_is_not_written(self, desk: Desk, value: Any) -> None:
+    def test_what_could_not_be_read_again_is_not_written(self, desk: Desk, value: object) -> None:
         with desk.open() as journal:
             before = content(desk.base)
             rows: Any = [{"n": value}] if desk.form == "single" else [Entry("note", {"n": value})]
@@ -243,13 +253,6 @@ class TestRows:
 
 
 class TestWhatFails:
-    ERRNOS = {
-        errno.ENOSPC: FileCode.NO_SPACE,
-        errno.EDQUOT: FileCode.NO_SPACE,
-        errno.EIO: FileCode.IO_ERROR,
-        errno.EROFS: FileCode.NOT_WRITABLE,
-    }
-
     @pytest.mark.parametrize("number", ERRNOS)
     @pytest.mark.parametrize(
         ("operation", "nth"),
@@ -266,7 +269,7 @@ class TestWhatFails:
             failing.next(number, nth)
             with pytest.raises(FileError) as caught:
                 add(journal, 2, 3)
-            assert caught.value.code == self.ERRNOS[number]
+            assert caught.value.code == ERRNOS[number]
             assert content(desk.base) == before
             assert desk.verify().status is JournalStatus.INTACT
             add(journal, 2, 3)
