@@ -102,6 +102,7 @@ class House:
         package: where the package lies: in a checkout, or in the environment.
         site: the environment's site folder.
         python: its interpreter.
+        door_file: the door's own file.
         marker: a file that planted code writes to; nothing of ours ever does.
     """
 
@@ -113,6 +114,7 @@ class House:
         self.marker = root / "marker"
         top = self.site if installed else root / "checkout" / "eval"
         self.package = top / "skill_effectiveness"
+        self.door_file = self.package / "calibration" / "__main__.py"
         self._frozen = self.package / "frozen" if installed else root / "checkout"
         self._environment()
         self._tree()
@@ -199,8 +201,7 @@ class House:
         It is started isolated, which saves a start of the interpreter; `switches=()` and `module=True` take
         the ways of a caller.
         """
-        file = self.package / "calibration" / "__main__.py"
-        start = ["-m", "skill_effectiveness.calibration"] if module else [str(file)]
+        start = ["-m", "skill_effectiveness.calibration"] if module else [str(self.door_file)]
         done = subprocess.run(  # noqa: S603 - our own interpreter
             [str(self.python), *switches, *start, *arguments],
             input=stdin,
@@ -212,12 +213,10 @@ class House:
         )
         return Answer(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
 
-    def run_shell(self, words: str, stdin: bytes = b"", switches: Sequence[str] = ()) -> Answer:
-        """Start the door from a shell, `words` being what stands behind it: redirections."""
-        file = self.package / "calibration" / "__main__.py"
-        command = f"exec '{self.python}' {' '.join(switches)} '{file}' {words}"
+    def shell(self, command: str, stdin: bytes = b"") -> Answer:
+        """Run a line of shell in an empty environment; `$python` and `$door` stand for ours."""
         done = subprocess.run(  # noqa: S603 - our own command
-            ["/bin/sh", "-c", command],
+            ["/bin/sh", "-c", f"python='{self.python}' door='{self.door_file}'; {command}"],
             input=stdin,
             env={},
             capture_output=True,
