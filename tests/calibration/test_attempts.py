@@ -68,9 +68,9 @@ def rewrite(folder: Path, change: Anything) -> None:
 
 class TestNames:
     def test_of_an_attempt(self) -> None:
-        assert attempt_name(2, 3) == "r2-a3"
+        assert attempt_name(2, 3) == "r02-a3"
 
-    @pytest.mark.parametrize("name", ["r3-a1", "r0-a1", "r1-a3", "r1-a4", "r01-a1", "note", "r1-a2.bak"])
+    @pytest.mark.parametrize("name", ["r03-a1", "r00-a1", "r01-a3", "r01-a4", "r1-a1", "note", "r01-a2.bak"])
     def test_what_is_no_next_attempt_stops_everything(
         self, out: PrivateRoot, asked: Asked, tmp_path: Path, name: str
     ) -> None:
@@ -86,19 +86,19 @@ class TestNames:
         for turn in range(2):
             with pytest.raises(ExaminationRefused):
                 run_examination(out, reviewer, plan, resume=turn > 0)
-        shutil.rmtree(tmp_path / "out/attempts/r1-a1")
+        shutil.rmtree(tmp_path / "out/attempts/r01-a1")
         with pytest.raises(ExaminationRefused) as caught:
             run_examination(out, reviewer, plan, resume=True)
-        assert (caught.value.code, caught.value.field) == (RefusalCode.SAMPLES_INVALID, "r1-a2")
+        assert (caught.value.code, caught.value.field) == (RefusalCode.SAMPLES_INVALID, "r01-a2")
 
     def test_an_ending_of_no_attempt_stops_everything(self, out: PrivateRoot, asked: Asked) -> None:
         with out.child("endings", create=True) as endings:
-            endings.publish("r2-a2.json", b"{}\n")
-        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r2-a2.json")
+            endings.publish("r02-a2.json", b"{}\n")
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r02-a2.json")
 
     def test_a_file_in_the_place_of_an_attempt(self, out: PrivateRoot, asked: Asked, tmp_path: Path) -> None:
-        shutil.rmtree(tmp_path / "out/attempts/r2-a1")
-        (tmp_path / "out/attempts/r2-a1").write_bytes(b"")
+        shutil.rmtree(tmp_path / "out/attempts/r02-a1")
+        (tmp_path / "out/attempts/r02-a1").write_bytes(b"")
         assert resume(out, asked)[0] is RefusalCode.FOLDER_UNUSABLE
         assert asked == []
 
@@ -110,9 +110,9 @@ class TestAskingAgain:
         """R9 R28: it authorises no second call, whatever happened to its sample."""
         for name in ("reviewer-calibration.json", "reviewer-calibration-result.json"):
             (tmp_path / "out" / name).unlink()
-        (tmp_path / "out/attempts/r2-a1/samples/r2-a1.json").unlink()
+        (tmp_path / "out/attempts/r02-a1/samples/r02-a1.json").unlink()
         assert run_examination(out, simulated(before=asked.append), resume=True).calls == 1
-        assert asked == ["r2-a2"]
+        assert asked == ["r02-a2"]
 
     @pytest.mark.parametrize("name", ["reviewer-calibration.json", "reviewer-calibration-result.json"])
     def test_what_is_published_is_never_paid_for_again(
@@ -120,7 +120,7 @@ class TestAskingAgain:
     ) -> None:
         """F4: not even when its samples were damaged afterwards, and not for half of it."""
         (tmp_path / "out" / name).unlink()
-        (tmp_path / "out/attempts/r2-a1/samples/r2-a1.json").unlink()
+        (tmp_path / "out/attempts/r02-a1/samples/r02-a1.json").unlink()
         assert resume(out, asked)[0] is RefusalCode.PUBLICATION_DIFFERS
         assert asked == []
 
@@ -138,16 +138,16 @@ class TestAskingAgain:
         assert run_examination(open_out(tmp_path), resume=True).calls == 0
 
     def test_an_unsafe_lock_is_not_paid_for(self, out: PrivateRoot, asked: Asked, tmp_path: Path) -> None:
-        (tmp_path / "out/attempts/r1-a1/.sample.lock").chmod(0o644)
-        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r1-a1")
+        (tmp_path / "out/attempts/r01-a1/.sample.lock").chmod(0o644)
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r01-a1")
         assert asked == []
 
 
 class TestForeignSamples:
     def test_of_another_id(self, out: PrivateRoot, asked: Asked, tmp_path: Path) -> None:
         """An attempt holds one sample, its own."""
-        folder = tmp_path / "out/attempts/r1-a1"
-        root_hash = json.loads((folder / "samples/r1-a1.json").read_bytes())["artifact_root_hash"]
+        folder = tmp_path / "out/attempts/r01-a1"
+        root_hash = json.loads((folder / "samples/r01-a1.json").read_bytes())["artifact_root_hash"]
         found = receipts("other", root_hash)
         for place, record in (
             ("sample-ledger/other.json", found.ledger),
@@ -156,19 +156,19 @@ class TestForeignSamples:
         ):
             (folder / place).write_bytes(line(record))
             (folder / place).chmod(0o600)
-        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r1-a1")
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r01-a1")
 
     def test_a_reservation_of_another_id(self, tmp_path: Path, asked: Asked) -> None:
         out = open_out(tmp_path)
         run_examination(out)
-        folder = tmp_path / "out/attempts/r2-a1"
-        root_hash = json.loads((folder / "samples/r2-a1.json").read_bytes())["artifact_root_hash"]
-        for path in folder.rglob("*r2-a1*.json"):
+        folder = tmp_path / "out/attempts/r02-a1"
+        root_hash = json.loads((folder / "samples/r02-a1.json").read_bytes())["artifact_root_hash"]
+        for path in folder.rglob("*r02-a1*.json"):
             path.unlink()
         entry = {**to_json(receipts("other", root_hash).ledger), "state": "reserved"}
         (folder / "sample-ledger/other.json").write_bytes(dump_line(entry))
         (folder / "sample-ledger/other.json").chmod(0o600)
-        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r2-a1")
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r02-a1")
         assert asked == []
 
     @pytest.mark.parametrize(
@@ -193,25 +193,25 @@ class TestForeignSamples:
         def change(sample: dict[str, Any], intent: dict[str, Any]) -> None:
             sample[field] = intent[field] = value
 
-        rewrite(tmp_path / "out/attempts/r1-a1", change)
-        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r1-a1")
+        rewrite(tmp_path / "out/attempts/r01-a1", change)
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r01-a1")
         assert asked == []
 
     @pytest.mark.parametrize("field", ["runner_contract", "requested_session_mode", "tool_access"])
     def test_taken_in_another_way(self, out: PrivateRoot, asked: Asked, tmp_path: Path, field: str) -> None:
         """R32: the labels are those of the provider."""
-        rewrite(tmp_path / "out/attempts/r1-a1", lambda sample, _intent: sample.update({field: "other"}))
-        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r1-a1")
+        rewrite(tmp_path / "out/attempts/r01-a1", lambda sample, _intent: sample.update({field: "other"}))
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r01-a1")
 
     def test_in_another_order(self, out: PrivateRoot, asked: Asked, tmp_path: Path) -> None:
         """Judgements stand in the order of the bank."""
-        rewrite(tmp_path / "out/attempts/r1-a1", lambda sample, _intent: sample["judgments"].reverse())
-        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r1-a1")
+        rewrite(tmp_path / "out/attempts/r01-a1", lambda sample, _intent: sample["judgments"].reverse())
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r01-a1")
 
     def test_without_its_observation(self, out: PrivateRoot, asked: Asked, tmp_path: Path) -> None:
         """Every attempt was shown in a drawn order; that record is part of it."""
-        (tmp_path / "out/attempts/r1-a1/observations/r1-a1.json").unlink()
-        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r1-a1")
+        (tmp_path / "out/attempts/r01-a1/observations/r01-a1.json").unlink()
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r01-a1")
         assert asked == []
 
 
@@ -231,10 +231,10 @@ class TestEndings:
 
     def test_is_a_record_of_words(self, failed: PrivateRoot) -> None:
         with failed.child("endings") as endings:
-            assert json.loads(endings.read("r1-a1.json")) == {
+            assert json.loads(endings.read("r01-a1.json")) == {
                 "schema_version": 1,
                 "artifact_contract": "skill-effectiveness-reviewer-calibration-attempt-ending-v1",
-                "attempt": "r1-a1",
+                "attempt": "r01-a1",
                 "ending": "answer_invalid",
                 "detail": "verdict_unknown",
                 "usage": {"input_tokens": None, "output_tokens": None, "cost_units": None, "latency_ms": 0},
@@ -243,16 +243,16 @@ class TestEndings:
     @pytest.mark.parametrize("data", [b"", b"{}\n", b"null"])
     def test_one_that_cannot_be_read_stops_everything(self, failed: PrivateRoot, data: bytes) -> None:
         with failed.child("endings") as endings:
-            endings.replace("r1-a1.json", data)
-        assert self.again(failed) == (RefusalCode.SAMPLES_INVALID, "r1-a1")
+            endings.replace("r01-a1.json", data)
+        assert self.again(failed) == (RefusalCode.SAMPLES_INVALID, "r01-a1")
 
     def test_one_about_another_attempt_stops_everything(self, failed: PrivateRoot) -> None:
         with failed.child("endings") as endings:
-            document = json.loads(endings.read("r1-a1.json"))
-            endings.replace("r1-a1.json", dump_line({**document, "attempt": "r2-a1"}))
-        assert self.again(failed) == (RefusalCode.SAMPLES_INVALID, "r1-a1")
+            document = json.loads(endings.read("r01-a1.json"))
+            endings.replace("r01-a1.json", dump_line({**document, "attempt": "r02-a1"}))
+        assert self.again(failed) == (RefusalCode.SAMPLES_INVALID, "r01-a1")
 
     def test_one_beside_a_sample_is_a_contradiction(self, out: PrivateRoot, asked: Asked) -> None:
         with out.child("endings", create=True) as endings:
-            endings.publish("r1-a1.json", b"{}\n")
-        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r1-a1")
+            endings.publish("r01-a1.json", b"{}\n")
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r01-a1")

@@ -78,7 +78,7 @@ def check_recovered(folder: Path, reference: bytes, extra: int) -> None:
     assert set(calls.values()) == {1}
     assert 2 <= calls.total() <= 2 + extra
     attempts = {path.name for path in (folder / "out/attempts").iterdir()}
-    assert attempts <= {f"r{repeat}-a{attempt}" for repeat in (1, 2) for attempt in (1, 2, 3)}
+    assert attempts <= {f"r{repeat:02d}-a{attempt}" for repeat in (1, 2) for attempt in (1, 2, 3)}
     # An attempt exists without a call only if it was killed between its intent and the call.
     assert set(calls) <= attempts
     out = open_out(folder)
@@ -134,7 +134,7 @@ def test_a_resume_killed_at_every_step(
     """E54 R42 R28: after a first kill in the call of the second repeat, at most two calls are lost."""
     steps = 0
     for step, folder in folders(tmp_path):
-        assert not survives(folder, UnsyncedFs(), die_in="r2-a1")
+        assert not survives(folder, UnsyncedFs(), die_in="r02-a1")
         if survives(folder, FaultFs(UnsyncedFs(), kill(step))):
             break
         check_recovered(folder, reference, extra=2)
@@ -150,4 +150,4 @@ def test_killed_in_a_call(tmp_path: Path, reference: bytes, times: int) -> None:
     for attempt in range(1, times + 1):
         assert not survives(tmp_path, UnsyncedFs(), die_in=f"r1-a{attempt}")
     check_recovered(tmp_path, reference, extra=times)
-    assert set(asked(tmp_path)) == {*(f"r1-a{attempt}" for attempt in range(1, times + 2)), "r2-a1"}
+    assert set(asked(tmp_path)) == {*(f"r1-a{attempt}" for attempt in range(1, times + 2)), "r02-a1"}

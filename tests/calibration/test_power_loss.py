@@ -133,17 +133,17 @@ def test_a_resumed_repeat(base: Path, capsys: pytest.CaptureFixture[str]) -> Non
     """R42 R28 E53: after a first loss in the call of a repeat, a second one at any step of the resume."""
 
     def cut_off(sample_id: str) -> None:
-        if sample_id == "r2-a1":
+        if sample_id == "r02-a1":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run_examination(open_out(base), simulated(before=cut_off))
     recording = Recording(base)
-    assert resume(base, recording) == {"r2-a2": 1}
+    assert resume(base, recording) == {"r02-a2": 1}
     count, evidence = 0, set()
     for started in images(recording, base):
         again = resume(base)
-        assert again.keys() <= {"r2-a2", "r2-a3"}
+        assert again.keys() <= {"r02-a2", "r02-a3"}
         assert max((started + again).values()) == 1
         evidence.add(check_completed(base))
         count += 1

@@ -96,7 +96,7 @@ class TestAnExamination:
             "reviewer-calibration-result.json",
             "reviewer-calibration-metrics.json",
         }
-        assert {path.name for path in (tmp_path / "out/attempts").iterdir()} == {"r1-a1", "r2-a1"}
+        assert {path.name for path in (tmp_path / "out/attempts").iterdir()} == {"r01-a1", "r02-a1"}
         assert wrong_modes(tmp_path / "out") == []
 
     def test_a_failed_gate_is_published_and_said(self, out: PrivateRoot) -> None:
@@ -358,11 +358,11 @@ class TestResume:
             ask(out, provider)
         ask(out, provider, resume=True)
         assert sorted(path.name for path in (tmp_path / "out/attempts").iterdir()) == [
-            "r1-a1",
-            "r1-a2",
-            "r2-a1",
+            "r01-a1",
+            "r01-a2",
+            "r02-a1",
         ]
-        assert not list((tmp_path / "out/attempts/r1-a1/samples").glob("r01-*"))
+        assert not list((tmp_path / "out/attempts/r01-a1/samples").glob("r01-*"))
 
     def test_three_attempts_are_all(self, out: PrivateRoot) -> None:
         """A reviewer that never answers is not asked for ever."""
@@ -391,7 +391,7 @@ class TestResume:
             ask(out, provider)
         assert caught.value.field == "answer_invalid:not_json"
         ask(out, provider, resume=True)
-        ending = json.loads((tmp_path / "out/endings/r2-a1.json").read_bytes())
+        ending = json.loads((tmp_path / "out/endings/r02-a1.json").read_bytes())
         assert (ending["ending"], ending["detail"], ending["usage"]["latency_ms"]) == (
             "answer_invalid",
             "not_json",
@@ -436,7 +436,7 @@ class TestResume:
             ask(out, provider, manifest=lambda: next(drifting))
         assert (caught.value.code, caught.value.field) == (RefusalCode.REPEAT_FAILED, "runtime_drift")
         ask(out, provider, resume=True)
-        assert sorted(path.name for path in (tmp_path / "out/attempts").iterdir()) == ["r1-a1", "r2-a1"]
+        assert sorted(path.name for path in (tmp_path / "out/attempts").iterdir()) == ["r01-a1", "r02-a1"]
 
     def test_stops_before_a_call_when_told_to(self, out: PrivateRoot) -> None:
         provider = Scripted(always("tie"))
@@ -451,7 +451,7 @@ class TestResume:
         monkeypatch.setattr("skill_effectiveness.calibration.attempts.LOCK_WAIT_SECONDS", 0.0)
         out = open_out(tmp_path)
         run_examination(out)
-        with out.child("attempts", "r1-a1") as root, Lock(root, ".sample.lock").hold(0, "other"):
+        with out.child("attempts", "r01-a1") as root, Lock(root, ".sample.lock").hold(0, "other"):
             pid = os.fork()
             if pid == 0:
                 code = 1

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from skill_effectiveness.calibration.repeats import examine
 from skill_effectiveness.cli import door
 from skill_effectiveness.cli.main import main
 from tests.support.commands import Said, environment
+from tests.support.examinations import manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,9 +43,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def command(home: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
-    """Carries out a command line in this process."""
+def command(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Said]:
+    """Carries out a command line in this process.
+
+    The code is not hashed at every call, as it is in commands that run as a process of their own.
+    """
     del home
+    monkeypatch.setitem(examine.__kwdefaults__, "manifest", manifest)
 
     def carry_out(*words: str | Path) -> Said:
         capsys.readouterr()

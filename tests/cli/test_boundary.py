@@ -46,7 +46,7 @@ REFUSALS: list[tuple[Exception, dict[str, str]]] = [
         {"code": "binding_differs", "field": "model"},
     ),
     (
-        ExaminationRefused(RefusalCode.FOLDER_UNUSABLE, "Mode.", field="attempts/r1-a1"),
+        ExaminationRefused(RefusalCode.FOLDER_UNUSABLE, "Mode.", field="attempts/r01-a1"),
         {"code": "folder_unusable"},
     ),
     (ExecutableError(ExecutableCode.NO_VERSION, "No version."), {"code": "no_version"}),
@@ -60,6 +60,7 @@ REFUSALS: list[tuple[Exception, dict[str, str]]] = [
     (typer.Abort(), {"code": "nothing_entered"}),
     (EOFError(), {"code": "nothing_entered"}),
 ]
+LOST = "The results could not be written to stdout; what was made stays. Make room, or redirect them."
 REFUSAL_NAMES = [f"{type(error).__name__}-{told['code']}" for error, told in REFUSALS]
 
 
@@ -173,8 +174,7 @@ class TestStdoutIsGone:
             (
                 OSError(28, "No space left on device"),
                 2,
-                f"{PREFIX}The results could not be written to stdout; what was made stays. "
-                "Make room, or redirect them.\n",
+                f"{PREFIX}{LOST}\n",
             ),
         ],
         ids=["reader left", "disk full"],

@@ -143,11 +143,3 @@ class TestKeptIn:
                 with pytest.raises(type(error)), crash.kept_in(root):
                     raise error
         assert not (tmp_path / "root" / "crash").exists()
-
-
-def test_the_version_of_a_tree_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(_name: str) -> NoReturn:
-        raise crash.metadata.PackageNotFoundError
-
-    monkeypatch.setattr(crash.metadata, "version", missing)
-    assert crash.version() == "unknown"

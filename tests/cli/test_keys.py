@@ -97,7 +97,7 @@ class TestNewShowExport:
     def test_no_private_part_is_printed_or_written_elsewhere(
         self, command: Callable[..., Said], home: Path, option: list[str]
     ) -> None:
-        """E51 E52: new, show, export, a second new, and everything that is in the end outside the key file."""
+        """E51 E52: new, show, export, a second new, and all that lies outside the key file in the end."""
         said = [
             command("keys", "new", "lab", *option),
             command("keys", "show", "lab", *option),
@@ -253,7 +253,9 @@ class TestPassphraseByDescriptor:
 
     def test_more_than_a_passphrase(self, command: Callable[..., Said]) -> None:
         with descriptor(b"x" * 4097) as number:
-            assert "larger than 4096 bytes" in command("keys", "new", "lab", "--passphrase-fd", number).refusal
+            assert (
+                "larger than 4096 bytes" in command("keys", "new", "lab", "--passphrase-fd", number).refusal
+            )
 
     @pytest.mark.parametrize("number", ["987", "-1", "1e3", "99999999999999999999"])
     def test_a_descriptor_that_is_none(self, command: Callable[..., Said], number: str) -> None:

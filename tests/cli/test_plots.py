@@ -12,9 +12,15 @@ from skill_effectiveness.cli.plots import Bar, Panel, reviewer_plot
 
 GOOD = Panel(
     "good: pass",
-    (Bar("known-answer accuracy", 0.9722, 0.82, 1.0, 0.8), Bar("order flips", 0.05, 0.01, 0.2), Bar("share", 0.5)),
+    (
+        Bar("known-answer accuracy", 0.9722, 0.82, 1.0, 0.8),
+        Bar("order flips", 0.05, 0.01, 0.2),
+        Bar("share", 0.5),
+    ),
 )
-BAD = Panel("careless: fail", (Bar("known-answer accuracy", 0.6111, 0.41, 0.78, 0.8), Bar("order flips", 0.7)))
+BAD = Panel(
+    "careless: fail", (Bar("known-answer accuracy", 0.6111, 0.41, 0.78, 0.8), Bar("order flips", 0.7))
+)
 ALLOWED = {
     "svg", "metadata", "defs", "style", "g", "path", "use", "text", "clipPath", "rect", "tspan",
     "RDF", "Work", "type", "format",
@@ -69,7 +75,9 @@ def test_nothing_runs_and_nothing_is_fetched() -> None:
     assert names(root) <= ALLOWED
     attributes = {name.rpartition("}")[2] for element in root.iter() for name in element.attrib}
     assert [name for name in attributes if name.lower().startswith("on")] == []
-    links = [value for element in root.iter() for name, value in element.attrib.items() if name.endswith("href")]
+    links = [
+        value for element in root.iter() for name, value in element.attrib.items() if name.endswith("href")
+    ]
     assert [link for link in links if not link.startswith("#")] == []
     assert "@import" not in source
     assert not re.search(r"url\((?!#)", source)
@@ -83,7 +91,9 @@ def test_equal_panels_equal_bytes() -> None:
 
 def test_no_style_of_the_person_s_own_gets_in() -> None:
     plain = reviewer_plot([GOOD])
-    with mpl.rc_context({"lines.linewidth": 9, "axes.facecolor": "red", "font.size": 30, "svg.hashsalt": "x"}):
+    with mpl.rc_context(
+        {"lines.linewidth": 9, "axes.facecolor": "red", "font.size": 30, "svg.hashsalt": "x"}
+    ):
         assert reviewer_plot([GOOD]) == plain
         assert mpl.rcParams["lines.linewidth"] == 9
 

@@ -9,13 +9,14 @@ import pytest
 
 from skill_effectiveness.cli.refusals import Refusal
 from skill_effectiveness.cli.reviewers import key_place
-from tests.support.commands import Said
 from tests.support.examinations import open_out, run_examination
 from tests.support.private import content, wrong_modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tests.support.commands import Said
 
 SEALED = {"reviewer-calibration.json", "reviewer-calibration-result.json", "seal.dsse.json"}
 
@@ -61,9 +62,7 @@ class TestSeal:
         assert set(content(home / "sealed")) == SEALED
         assert wrong_modes(home / "sealed") == []
 
-    def test_json_says_the_same(
-        self, command: Callable[..., Said], examined: Path, key: str
-    ) -> None:
+    def test_json_says_the_same(self, command: Callable[..., Said], examined: Path, key: str) -> None:
         said = command("reviewers", "seal", examined, "--key", key, "--out", "sealed", "--json")
         assert said.out == (
             '{"calibration_status":"pass","result":"seal.dsse.json","reviewer_family":"simulated","synthetic":true}\n'
@@ -113,7 +112,9 @@ class TestSeal:
     ) -> None:
         """R19: an edited figure is a refusal, not a crash."""
         path = examined / "reviewer-calibration-result.json"
-        path.write_bytes(path.read_bytes().replace(b'"calibration_status":"pass"', b'"calibration_status":"fail"'))
+        path.write_bytes(
+            path.read_bytes().replace(b'"calibration_status":"pass"', b'"calibration_status":"fail"')
+        )
         said = command("reviewers", "seal", examined, "--key", key, "--out", "sealed", "--json")
         assert (said.code, said.document["code"]) == (2, "value_differs")
         assert not (home / "sealed/seal.dsse.json").exists()
@@ -127,7 +128,9 @@ class TestSeal:
         assert said.document["code"] == "target_occupied"
         assert set(content(home / "sealed")) == {"other"}
 
-    def test_what_is_missing(self, command: Callable[..., Said], home: Path, examined: Path, key: str) -> None:
+    def test_what_is_missing(
+        self, command: Callable[..., Said], home: Path, examined: Path, key: str
+    ) -> None:
         before = {path.name for path in home.iterdir()}
         assert command("reviewers", "seal", "nowhere", "--key", key, "--out", "sealed").refusal
         assert command("reviewers", "seal", examined, "--key", "other", "--out", "sealed").refusal
@@ -142,7 +145,9 @@ class TestKeyPlace:
         assert key_place("/a/b/keys/lab.key") == ("lab", home.__class__("/a/b"))
         assert key_place("keys/lab.v2.key") == ("lab.v2", home)
 
-    @pytest.mark.parametrize("given", ["a/lab.key", "keys/lab.pub", "/keys/lab", "keys/", "./lab", "a/keys/lab.KEY"])
+    @pytest.mark.parametrize(
+        "given", ["a/lab.key", "keys/lab.pub", "/keys/lab", "keys/", "./lab", "a/keys/lab.KEY"]
+    )
     def test_a_path_that_is_none(self, home: Path, given: str) -> None:
         del home
         with pytest.raises(Refusal) as caught:

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 HEAD = "pair_id,label,decision_ab,decision_ba"
 ROW = "p1,A>B,A>B,B>A"
 # Published with the data: JudgeBench (arXiv 2410.12784), table 1, o1-mini as judge.
-PUBLISHED = {"knowledge": "58.44", "reasoning": "62.24", "math": "82.14", "coding": "78.57", "overall": "65.71"}
+PUBLISHED = {
+    "knowledge": "58.44",
+    "reasoning": "62.24",
+    "math": "82.14",
+    "coding": "78.57",
+    "overall": "65.71",
+}
 COUNTS = {
     "knowledge": ("154", "90"),
     "reasoning": ("98", "61"),
@@ -57,13 +63,18 @@ class TestPublishedTable:
         document: dict[str, Any] = said.document
         assert said.out.encode() == rfc8785.dumps(document) + b"\n"
         overall = document["overall"]
-        assert (overall["pairs"], overall["correct"], overall["flips"], overall["right_both"]) == (350, 230, 110, 203)
+        assert (overall["pairs"], overall["correct"], overall["flips"], overall["right_both"]) == (
+            350,
+            230,
+            110,
+            203,
+        )
         assert overall["accuracy"]["value"] == 230 / 350
         assert (overall["first_shown"]["part"], overall["first_shown"]["whole"]) == (367, 656)
         assert (overall["longer"]["part"], overall["longer"]["whole"]) == (301, 656)
-        assert {each["category"]: f"{100 * each['accuracy']['value']:.2f}" for each in document["categories"]} == {
-            name: value for name, value in PUBLISHED.items() if name != "overall"
-        }
+        assert {
+            each["category"]: f"{100 * each['accuracy']['value']:.2f}" for each in document["categories"]
+        } == {name: value for name, value in PUBLISHED.items() if name != "overall"}
 
     def test_as_a_process_of_its_own(self, home: Path) -> None:
         """R46: the documented command."""
@@ -73,7 +84,9 @@ class TestPublishedTable:
 
 
 class TestShapes:
-    def test_without_lengths_nothing_is_said_about_them(self, command: Callable[..., Said], home: Path) -> None:
+    def test_without_lengths_nothing_is_said_about_them(
+        self, command: Callable[..., Said], home: Path
+    ) -> None:
         (home / "t.csv").write_text(f"{HEAD}\n{ROW}\n")
         said = command("reviewers", "score", "t.csv")
         assert list(rows(said)) == ["overall"]
@@ -114,7 +127,10 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
     "too many fields": (f"{HEAD}\n{ROW},x\n", ["row 2"]),
     "empty id": (f"{HEAD}\n,A>B,A>B,B>A\n", ["row 2, column pair_id"]),
     "empty category": (f"{HEAD},category\n{ROW},\n", ["row 2, column category"]),
-    "no number": (f"{HEAD},chars_a,chars_b\n{ROW},-1,1e3\n", ["row 2, column chars_a", "row 2, column chars_b"]),
+    "no number": (
+        f"{HEAD},chars_a,chars_b\n{ROW},-1,1e3\n",
+        ["row 2, column chars_a", "row 2, column chars_b"],
+    ),
     "no row": (f"{HEAD}\n", ["the table"]),
     "nothing": ("", ["the table"]),
     "byte order mark": (f"\ufeff{HEAD}\n{ROW}\n", ["the table"]),

@@ -61,15 +61,16 @@ class TestNeutral:
         shown.encode("utf-8")
 
 
-class TestResults:
-    VALUES: dict[str, object] = {"b": True, "a": 1, "n": None, "w": Word.PASS, "f": 0.5, "t": "x=y"}
+VALUES: dict[str, object] = {"b": True, "a": 1, "n": None, "w": Word.PASS, "f": 0.5, "t": "x=y"}
 
+
+class TestResults:
     def test_lines_in_the_order_given(self, capsys: pytest.CaptureFixture[str]) -> None:
-        screen.results(self.VALUES, as_json=False)
+        screen.results(VALUES, as_json=False)
         assert capsys.readouterr().out == "b=true\na=1\nn=unknown\nw=pass\nf=0.5\nt=x=y\n"
 
     def test_one_canonical_object(self, capsys: pytest.CaptureFixture[str]) -> None:
-        screen.results(self.VALUES, as_json=True)
+        screen.results(VALUES, as_json=True)
         out = capsys.readouterr().out
         assert out == '{"a":1,"b":true,"f":0.5,"n":null,"t":"x=y","w":"pass"}\n'
         assert out.encode() == rfc8785.dumps(json.loads(out)) + b"\n"

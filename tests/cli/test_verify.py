@@ -192,11 +192,13 @@ class TestPass:
             "reviewer_family=simulated",
             "synthetic=true",
         ]
-        assert [each.split()[:2] for each in said.err.splitlines()] == [[str(n), "pass"] for n in range(1, 11)]
+        assert [each.split()[:2] for each in said.err.splitlines()] == [
+            [str(n), "pass"] for n in range(1, 11)
+        ]
 
     def test_json_says_the_same(self, command: Callable[..., Said], sealed: Path) -> None:
-        lines = command("verify", "sealed", "--pub", "signer.pub").values
-        document = command("verify", "sealed", "--pub", "signer.pub", "--json").document
+        lines = command("verify", sealed, "--pub", "signer.pub").values
+        document = command("verify", sealed, "--pub", "signer.pub", "--json").document
         assert document == {**lines, "synthetic": True}
 
     def test_as_a_process_and_with_modes_a_stranger_has(self, home: Path, sealed: Path) -> None:
@@ -295,6 +297,9 @@ class TestRefused:
 
 def test_the_lines_of_a_failed_verification_never_name_the_pair() -> None:
     """R45: also if somebody handed over a pair beside a failed check."""
-    checks = (NumberedCheck(1, "x", passed=False, sentence="x"), NumberedCheck(2, "y", passed=None, sentence="y"))
+    checks = (
+        NumberedCheck(1, "x", passed=False, sentence="x"),
+        NumberedCheck(2, "y", passed=None, sentence="y"),
+    )
     found = FolderVerification(checks, calibration=object())  # type: ignore[arg-type]
     assert values(found) == {"verify_status": "fail", "check.1": "fail", "check.2": "not_run"}

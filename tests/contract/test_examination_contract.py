@@ -1,7 +1,7 @@
 """A whole examination through the command line: the real codex, a model server on loopback, a private folder.
 
-The model server plays a sound model, an erring one, and everything that goes wrong in the field; it counts the
-requests of each, so "no second call for that record" is measured and not believed.
+The model server plays a sound model, an erring one, and everything that goes wrong in the field; it counts
+the requests of each, so "no second call for that record" is measured and not believed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import psutil
 import pytest
@@ -47,11 +47,11 @@ def bank_truth() -> dict[tuple[str, str], str]:
 TRUTH = bank_truth()
 
 
-def shown_cases(prompt: str) -> list[dict[str, Any]]:
+def shown_cases(prompt: str) -> list[dict[str, str]]:
     """The cases as a model finds them in the prompt: the last line that is a JSON object with cases."""
     for line in reversed(prompt.splitlines()):
         if line.startswith("{"):
-            found: list[dict[str, Any]] = json.loads(line)["cases"]
+            found: list[dict[str, str]] = json.loads(line)["cases"]
             return found
     raise AssertionError("the prompt holds no cases")
 
@@ -80,8 +80,14 @@ class Examined:
         return [name for name in PAIR if (self.out / name).exists()]
 
 
+class Examine(Protocol):
+    """Examines the real program while the model server plays one scenario."""
+
+    def __call__(self, scenario: Scenario, *extra: str, timeout_seconds: int = 60) -> Examined: ...
+
+
 @pytest.fixture
-def examined(codex_program: Path, model_server: ModelServer, tmp_path: Path) -> Any:
+def examined(codex_program: Path, model_server: ModelServer, tmp_path: Path) -> Examine:
     home, temporary = tmp_path / "home", tmp_path / "tmp"
     home.mkdir()
     temporary.mkdir()
@@ -103,7 +109,7 @@ def examined(codex_program: Path, model_server: ModelServer, tmp_path: Path) -> 
         words = ["reviewer-calibration", "--provider", "codex", "--codex-path", str(shim)]
         words += ["--model", "fake-model", "--reviewer-family", "openai", "--out", str(out)]
         words += ["--timeout-seconds", str(timeout_seconds), *extra]
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - our own door
             [sys.executable, str(CHECKOUT / "run.py"), *words],
             env=environment,
             capture_output=True,
@@ -127,7 +133,7 @@ def nothing_runs(temporary: Path) -> None:
 
 
 class TestVerdicts:
-    def test_a_sound_model_passes(self, examined: Any) -> None:
+    def test_a_sound_model_passes(self, examined: Examine) -> None:
         """R4 R41: two repeats, two requests, a published pair and exit 0."""
         run = examined(Answer(sound))
         assert run.stderr.count("Traceback") == 0
@@ -143,7 +149,7 @@ class TestVerdicts:
         assert result["calibration_evaluation"]["reviewer_metrics"]["openai"]["known_answer_accuracy"] == 1
         assert "synthetic" not in result
 
-    def test_an_erring_model_fails_and_is_published(self, examined: Any) -> None:
+    def test_an_erring_model_fails_and_is_published(self, examined: Examine) -> None:
         """R5 R41: always the first seat is chance after turning back; exit 1 with the pair."""
         run = examined(Answer(erring))
         assert run.code == 1
@@ -165,9 +171,9 @@ FAULTS = {
 class TestFaults:
     @pytest.mark.parametrize(("scenario", "state", "most"), FAULTS.values(), ids=FAULTS.keys())
     def test_ends_in_its_state_without_a_second_call(
-        self, examined: Any, scenario: Scenario, state: str, most: int
+        self, examined: Examine, scenario: Scenario, state: str, most: int
     ) -> None:
-        """R31 P6 P7: exit 2, the typed state on stderr, nothing on stdout, nothing published, no second call."""
+        """R31 P6 P7: exit 2, the typed state on stderr, no stdout, no pair, no second call."""
         run = examined(scenario)
         assert run.code == 2
         assert run.stdout == ""
@@ -176,18 +182,22 @@ class TestFaults:
         assert 1 <= run.requests <= most
         assert run.published == []
 
-    def test_resuming_after_a_quota_makes_only_the_missing_calls(self, examined: Any) -> None:
+    def test_resuming_after_a_quota_makes_only_the_missing_calls(self, examined: Examine) -> None:
         """R28: the spent attempt stays, two new calls complete the examination."""
         first = examined(Quota())
         assert (first.code, first.requests) == (2, 1)
         second = examined(Answer(sound), "--resume")
         assert (second.code, second.requests) == (0, 2)
         assert second.published == list(PAIR)
-        assert sorted(path.name for path in (second.out / "attempts").iterdir()) == ["r1-a1", "r1-a2", "r2-a1"]
+        assert sorted(path.name for path in (second.out / "attempts").iterdir()) == [
+            "r01-a1",
+            "r01-a2",
+            "r02-a1",
+        ]
         third = examined(Answer(sound), "--resume")
         assert (third.code, third.requests, third.stdout) == (0, 0, second.stdout)
 
-    def test_a_hanging_model_is_ended_by_the_timeout(self, examined: Any) -> None:
+    def test_a_hanging_model_is_ended_by_the_timeout(self, examined: Examine) -> None:
         """P10: one request, no process left, no pair."""
         run = examined(Hang(), timeout_seconds=4)
         assert run.code == 2

@@ -6,19 +6,16 @@ tests/evidence/test_kill.py.)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.support.crash_images import fast_folder
 from tests.support.journals import FORMS
 from tests.support.private import child_output
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KILL = """
 import itertools, json, os, pathlib, signal, sys
 from skill_effectiveness.evidence.fsops import RealFs
+from tests.support.crash_images import fast_folder
 from tests.support.journals import Desk, add, numbers
 from tests.support.killing_fs import MortalFs, by_signal
 from tests.support.private import wrong_modes
@@ -77,7 +74,8 @@ STEPS = {"begin": 30, "append 1": 20, "append 3": 20, "rotation": 40, "tear repa
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("protocol", STEPS)
-def test_at_every_step(tmp_path: Path, form: str, protocol: str) -> None:
-    """E54 E24: killed before each mutating step, and in the middle of each write, nothing acknowledged is lost."""
-    steps = int(child_output(KILL, tmp_path.resolve(), form, protocol))
+def test_at_every_step(form: str, protocol: str) -> None:
+    """E54 E24: killed before each step and in the middle of each write, nothing acknowledged is lost."""
+    with fast_folder() as base:
+        steps = int(child_output(KILL, base, form, protocol))
     assert steps >= (STEPS[protocol] if form == "segmented" else 15)

@@ -15,11 +15,12 @@ from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.journal import Entry, Journal
 from skill_effectiveness.evidence.journal_faults import JournalCode, JournalError, JournalStatus
 from skill_effectiveness.evidence.lock import Lock, LockLevel
+from tests.support.crash_images import fast_folder
 from tests.support.journals import FORMS, ZEROS, Desk, add, edited, lines, numbers, put_lines
 from tests.support.private import content, temporaries, wrong_modes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from skill_effectiveness.evidence.root import PrivateRoot
@@ -35,8 +36,9 @@ ERRNOS = {
 
 
 @pytest.fixture(params=FORMS)
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    return Desk(tmp_path.resolve(), request.param)
+def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
+    with fast_folder() as base:
+        yield Desk(base, request.param)
 
 
 def code_of(call: Callable[..., object], *arguments: object) -> JournalCode:

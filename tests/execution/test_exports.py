@@ -28,6 +28,7 @@ class TestThePublicNames:
             "StartFault",
             "identify",
             "leftovers",
+            "locate",
             "run_process",
         }
 

@@ -104,8 +104,7 @@ class TestTheCallersPython:
         ):
             path = shadow / f"{name}.py"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(house.planted(name) + f"with open({str(house.marker)!r}, 'a') as f:\n"
-                            "    f.write(f'isolated {sys.flags.isolated}\\n')\n")  # fmt: skip
+            path.write_text(house.planted(name))
         house.door("import hmac, pydantic; found['hmac'] = hmac.__file__; found['name'] = pydantic.NAME")
         environment = python_path(shadow) | {
             "PYTHONSTARTUP": str(shadow / "hmac.py"),
@@ -113,14 +112,15 @@ class TestTheCallersPython:
             "PYTHONWARNINGS": "error",
             "PYTHONHASHSEED": "7",
             "PYTHONOPTIMIZE": "2",
+            "LC_ALL": "C.UTF-8",
         }
         found = house.run(switches=(), environment=environment).found
         assert found["environment"] == HARMLESS
-        assert found["given"] == {}
+        assert found["given"] == {"LC_ALL": "C.UTF-8"}
         assert not found["hmac"].startswith(str(house.root))
         assert found["name"] == "pydantic"
         # The caller's interpreter ran its hook: that cannot be excluded from inside.
-        assert house.marks() == ["sitecustomize", "isolated 0"]
+        assert house.marks() == ["sitecustomize"]
 
     def test_before_it_runs_isolated_nothing_is_loaded_that_could_be_shadowed(self, house: House) -> None:
         """Not even the standard library, beyond what every interpreter loads at its start."""
@@ -183,7 +183,7 @@ class TestWhatIsHandedOn:
         assert {os.fsencode(k): os.fsencode(v) for k, v in found["given"].items()} == given
 
     def test_a_childs_environment_has_path_and_its_key(self, house: House) -> None:
-        """The allowlist of the providers decides; what steers interpreters and loaders is not even offered."""
+        """The allowlist of the providers decides; what steers interpreters and loaders is not offered."""
         shutil.copy(PACKAGE / "providers" / "environment.py", house.package / "providers" / "environment.py")
         (house.package / "providers" / "environment.py").chmod(0o644)
         house.door(
@@ -217,12 +217,13 @@ class TestWhatIsHandedOn:
 
     def test_no_descriptor_of_it_stays_open(self, house: House) -> None:
         house.door(
-            "numbers = [int(n) for n in os.listdir('/proc/self/fd')]\n"
-            "found['open'] = [os.readlink(f'/proc/self/fd/{n}') for n in numbers\n"
-            "                 if os.path.exists(f'/proc/self/fd/{n}') or n > 2]"
+            "places = [f'/proc/self/fd/{name}' for name in os.listdir('/proc/self/fd')]\n"
+            "found['open'] = [os.readlink(place) for place in places if os.path.lexists(place)]"
         )
-        found = house.run(switches=(), environment={"KEY": "k"}, close_fds=True).found
-        assert not [name for name in found["open"] if "memfd" in name or "python" in name]
+        found = house.run(switches=(), environment={"KEY": "k"}).found
+        # Input, error twice, the way out.
+        assert len(found["open"]) == 4
+        assert all(name.startswith("pipe:") for name in found["open"])
 
     @pytest.mark.parametrize("kind", ["file", "pipe"])
     def test_a_descriptor_3_of_the_callers_is_left_alone(self, house: House, kind: str) -> None:

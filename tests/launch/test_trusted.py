@@ -14,6 +14,8 @@ from skill_effectiveness.launch.trusted import (
     hash_file,
     hash_lone_file,
     list_files,
+    read_file,
+    read_lone_file,
 )
 
 # FIPS 180-2, appendix B.1.
@@ -35,6 +37,13 @@ class TestATrustedFile:
     def test_is_hashed_whole(self, top: Path) -> None:
         assert hash_file(top, "a/b/file") == (ABC, 3)
         assert hash_lone_file(top / "a" / "b" / "file") == (ABC, 3)
+
+    def test_is_read_whole(self, top: Path) -> None:
+        assert read_file(top, "a/b/file") == b"abc"
+        assert read_lone_file(top / "a" / "b" / "file") == b"abc"
+        big = bytes(range(256)) * 10_000
+        (top / "a" / "b" / "file").write_bytes(big)
+        assert read_file(top, "a/b/file") == big
 
     def test_of_any_size(self, top: Path) -> None:
         # The digest of a million "a": FIPS 180-2, appendix B.3.
@@ -67,8 +76,11 @@ class TestAnUntrustedFile:
         (top / "a" / "b" / "file").chmod(mode)
         with pytest.raises(ManifestError, match="a/b/file can be written by others"):
             hash_file(top, "a/b/file")
-        with pytest.raises(ManifestError):
-            hash_lone_file(top / "a" / "b" / "file")
+        for lone in (hash_lone_file, read_lone_file):
+            with pytest.raises(ManifestError):
+                lone(top / "a" / "b" / "file")
+        with pytest.raises(ManifestError, match="a/b/file can be written by others"):
+            read_file(top, "a/b/file")
 
     @pytest.mark.parametrize("folder", [".", "a", "a/b"])
     @pytest.mark.parametrize("mode", [0o775, 0o757, 0o1777])
@@ -81,8 +93,9 @@ class TestAnUntrustedFile:
     def test_a_link(self, top: Path) -> None:
         """B15: also one that leads to a trusted file."""
         (top / "a" / "link").symlink_to("b/file")
-        with pytest.raises(ManifestError, match="a/link cannot be read"):
-            hash_file(top, "a/link")
+        for use in (hash_file, read_file):
+            with pytest.raises(ManifestError, match="a/link cannot be read"):
+                use(top, "a/link")
         with pytest.raises(ManifestError):
             hash_lone_file(top / "a" / "link")
 

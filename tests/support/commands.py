@@ -69,8 +69,11 @@ def environment(home: Path, **others: str) -> dict[str, str]:
 
 
 def start(
-    home: Path, *words: str | Path, code: Sequence[str] = (str(RUN),), **others: Any
-) -> subprocess.Popen[bytes]:  # noqa: ANN401 - as Popen takes them
+    home: Path,
+    *words: str | Path,
+    code: Sequence[str] = (str(RUN),),
+    **others: Any,  # noqa: ANN401 - as Popen takes them
+) -> subprocess.Popen[bytes]:
     """Start a command line; `code` is what the interpreter runs instead of `run.py`."""
     settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment(home), "cwd": home}
     return subprocess.Popen([sys.executable, *code, *map(str, words)], **(settings | others))  # noqa: S603 - ours
@@ -103,7 +106,8 @@ cases = json.loads(prompt.rstrip().rsplit("\\n", 1)[1])["cases"]
 judged = [{"case": case["case"], "verdict": right.get(case["A"] + "|" + case["B"], "tie")} for case in cases]
 text = json.dumps({"judgments": judged})
 sys.stderr.write(noise)
-say(thread, turn, {"type": "item.completed", "item": {"id": "item_1", "type": "agent_message", "text": text}}, done)
+item = {"id": "item_1", "type": "agent_message", "text": text}
+say(thread, turn, {"type": "item.completed", "item": item}, done)
 """
 
 

@@ -1,8 +1,8 @@
 """A tiny house with a door of its own, beside an environment of its own, for tests that start real processes.
 
-The tree holds the real `launch` and the real `calibration/__main__.py`; the rooms hold what a test puts there.
-The environment is a virtual one without pip, in which every bound distribution is made up: one module each,
-and a RECORD that fits.
+The tree holds the real `launch` and the real `calibration/__main__.py`; the rooms hold what a test puts
+there. The environment is a virtual one without pip, in which every bound distribution is made up: one module
+each, and a RECORD that fits.
 """
 
 from __future__ import annotations

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from skill_effectiveness.evidence.fsops import RealFs
-from skill_effectiveness.evidence.journal import Entry, Journal
+from skill_effectiveness.evidence.journal import Acknowledged, Entry, Journal
 from skill_effectiveness.evidence.journal_verify import verify_file, verify_segments
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.single_file import FileJournal
@@ -92,25 +93,28 @@ class Desk:
             yield root, state
 
     @contextmanager
-    def open(self, fs: FileSystem | None = None, **options: Any) -> Iterator[Journal | FileJournal]:
+    def open(self, fs: FileSystem | None = None, **options: object) -> Iterator[Journal | FileJournal]:
         """The open journal."""
         with self.roots(fs) as (root, state), self.open_in(root, state, **options) as journal:
             yield journal
 
-    def open_in(self, root: PrivateRoot, state: PrivateRoot | None, **options: Any) -> Journal | FileJournal:
+    def open_in(
+        self, root: PrivateRoot, state: PrivateRoot | None, **options: object
+    ) -> Journal | FileJournal:
         """The open journal in roots that are open already."""
-        options.setdefault("group_max", self.group_max)
+        wanted = cast("dict[str, Any]", {"group_max": self.group_max, **options})
         if self.form == "single":
-            return FileJournal.open(root, FILE, state=state, **options)
-        options.setdefault("purpose", PURPOSE)
-        return Journal.open(root, state=state, segment_limit=self.segment_limit, **options)
+            return FileJournal.open(root, FILE, state=state, **wanted)
+        wanted = {"purpose": PURPOSE, "segment_limit": self.segment_limit, **wanted}
+        return Journal.open(root, state=state, **wanted)
 
-    def repin(self, reason: str, **options: Any) -> JournalReport:
+    def repin(self, reason: str, **options: object) -> JournalReport:
         """Make the pin anew."""
+        wanted = cast("dict[str, Any]", options)
         with self.roots() as (root, state):
             if self.form == "single":
-                return FileJournal.repin(root, FILE, reason=reason, state=state, **options)
-            return Journal.repin(root, reason=reason, state=state, **options)
+                return FileJournal.repin(root, FILE, reason=reason, state=state, **wanted)
+            return Journal.repin(root, reason=reason, state=state, **wanted)
 
     def verify(self, *, state: bool | None = None) -> JournalReport:
         """Verify it by its path."""
@@ -127,7 +131,7 @@ class Desk:
                 add(journal, number)
 
 
-def add(journal: Journal | FileJournal, *numbers: int, note: str = "") -> Any:
+def add(journal: Journal | FileJournal, *numbers: int, note: str = "") -> Acknowledged:
     """Append a group of numbered rows."""
     if isinstance(journal, FileJournal):
         return journal.append([{"n": number, "note": note} for number in numbers])
@@ -157,7 +161,7 @@ def put_lines(path: Path, content: Sequence[bytes]) -> None:
     path.write_bytes(b"".join(content))
 
 
-def edited(line: bytes, **changes: Any) -> bytes:
+def edited(line: bytes, **changes: object) -> bytes:
     """A row with other members, canonical again."""
     row = json.loads(line) | changes
     return json.dumps(row, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
@@ -166,3 +170,17 @@ def edited(line: bytes, **changes: Any) -> bytes:
 def found(report: JournalReport) -> list[tuple[Finding, int | None]]:
     """Findings with the numbers of their rows."""
     return [(finding.finding, finding.seq) for finding in report.findings]
+
+
+def template(base: Path, form: str, rows: int, *, group_max: int = 8, segment_limit: int = 1 << 20) -> Desk:
+    """A filled journal, made once: every append waits for the disk, copies do not."""
+    desk = Desk(base / form, form, segment_limit, group_max)
+    desk.base.mkdir()
+    desk.fill(rows)
+    return desk
+
+
+def copied(desk: Desk, target: Path) -> Desk:
+    """The same journal at another place."""
+    shutil.copytree(desk.base, target / "desk", symlinks=True)
+    return Desk(target / "desk", desk.form, desk.segment_limit, desk.group_max, tokens=count(1 << 40))

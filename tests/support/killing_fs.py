@@ -50,6 +50,7 @@ class MortalFs(FaultFs):
         self.dead = False
 
     def _through(self, operation: str, path: str, call: Callable[[], _T], *details: object) -> _T:
+        del path
         if operation == "close":
             return call()
         if self.dead:

@@ -3,11 +3,12 @@
 Source: calibration.md section 3; bridge.md section 2.
 
 It compiles the first file of `launch` from its bytes and hands over to it. What `python -m` runs before
-(the empty `__init__` files and this one) takes the ordinary way; that is the stated limit of this door.
+(the empty `__init__` files and this one) takes the ordinary way; that is the stated limit of this door. The
+loader comes from the frozen module behind `importlib.machinery`, which a search path cannot shadow.
 """
 
 import sys
-from importlib.machinery import SourceFileLoader
+from _frozen_importlib_external import SourceFileLoader
 
 if __name__ == "__main__":
     path = __file__.removesuffix("calibration/__main__.py") + "launch/start.py"

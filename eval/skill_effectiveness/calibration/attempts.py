@@ -1,6 +1,6 @@
 """The attempts of a multi-repeat examination: what came of them, and which one comes next (section 7).
 
-An attempt is an artifact root of one sample, `attempts/r<N>-a<M>`, whose id is the folder's name. Attempts
+An attempt is an artifact root of one sample, `attempts/r<NN>-a<M>`, whose id is the folder's name. Attempts
 of a repeat are numbered without gap from 1 to 3; one begins only when the one before has a call that gave no
 sample.
 """
@@ -38,7 +38,7 @@ ENDINGS: Final = "endings"
 ATTEMPTS_MAX: Final = 3
 LOCK_WAIT_SECONDS: Final = 30.0
 
-_NAME: Final = re.compile(r"r([1-9])-a([1-9])")
+_NAME: Final = re.compile(r"r([0-9]{2})-a([1-9])")
 _BOUND: Final = (
     "provider",
     "provider_cli_version",
@@ -56,7 +56,7 @@ _BOUND: Final = (
 
 def attempt_name(repeat: int, attempt: int) -> str:
     """Folder and sample id of an attempt; both numbers count from 1."""
-    return f"r{repeat}-a{attempt}"
+    return f"r{repeat:02d}-a{attempt}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,31 +9,80 @@ room carries a path, a prompt, a judgement, model output or a credential.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from skill_effectiveness.calibration.models import Usage
 
 
-class CalibrationCode(StrEnum):
-    """What one artifact root answers when it gives no sample that counts (calibration.md, section 3)."""
+class Status(StrEnum):
+    """How the wire answers; each has its exit code (calibration.md, section 3)."""
 
-    INVALID_FIELD = "invalid_field"
-    RUNTIME_DRIFT = "runtime_drift"
-    SAMPLE_LOCK_UNAVAILABLE = "sample_lock_unavailable"
-    ARTIFACT_ROOT_QUARANTINED = "artifact_root_quarantined"
-    FINALIZE_ALREADY_STARTED = "finalize_already_started"
-    SAMPLE_ALREADY_EXISTS = "sample_already_exists"
-    SAMPLE_SET_MISMATCH = "sample_set_mismatch"
-    PROVIDER_IDENTITY_UNAVAILABLE = "provider_identity_unavailable"
-    MODEL_CALL_UNRESOLVED = "model_call_unresolved"
-    SAMPLE_PUBLICATION_FAILED = "sample_publication_failed"
-    SAMPLE_INVALID = "sample_invalid"
-    SAMPLE_FINALITY_UNKNOWN = "sample_finality_unknown"
-    SAMPLE_INTENT_MISMATCH = "sample_intent_mismatch"
-    ARTIFACT_ROOT_MISMATCH = "artifact_root_mismatch"
-    FIXTURE_INVALID = "fixture_invalid"
-    RUNTIME_MANIFEST_UNAVAILABLE = "runtime_manifest_unavailable"
+    exit_code: int
+
+    def __new__(cls, word: str, exit_code: int) -> Self:
+        """A word and its exit code."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.exit_code = exit_code
+        return member
+
+    OK = "ok", 0
+    INVALID = "invalid", 2
+    BLOCKED = "blocked", 3
+    ERROR = "error", 4
+
+
+class CalibrationCode(StrEnum):
+    """Every reason that the wire gives, each with its status: the table of calibration.md, section 3.
+
+    `INVALID`: the request is not one. `BLOCKED`: the root, the reviewer or the moment does not allow it.
+    `ERROR`: this installation, or the program itself.
+    """
+
+    status: Status
+
+    def __new__(cls, word: str, status: Status) -> Self:
+        """A word and its status."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.status = status
+        return member
+
+    INVALID_JSON = "invalid_json", Status.INVALID
+    REQUEST_TOO_LARGE = "request_too_large", Status.INVALID
+    INVALID_REQUEST = "invalid_request", Status.INVALID
+    PROTOCOL_MISMATCH = "protocol_mismatch", Status.INVALID
+    INVALID_REQUEST_ID = "invalid_request_id", Status.INVALID
+    UNSUPPORTED_ACTION = "unsupported_action", Status.INVALID
+    INVALID_PAYLOAD = "invalid_payload", Status.INVALID
+    UNSUPPORTED_PROVIDER = "unsupported_provider", Status.INVALID
+    INVALID_EXECUTABLE = "invalid_executable", Status.INVALID
+    INVALID_PROVIDER_CONFIGURATION = "invalid_provider_configuration", Status.INVALID
+    INVALID_FIELD = "invalid_field", Status.INVALID
+    INVALID_TIMEOUT = "invalid_timeout", Status.INVALID
+    INVALID_COST_POLICY = "invalid_cost_policy", Status.INVALID
+    INVALID_ARTIFACT_ROOT = "invalid_artifact_root", Status.INVALID
+    INVALID_SAMPLE_SET = "invalid_sample_set", Status.INVALID
+    RUNTIME_DRIFT = "runtime_drift", Status.BLOCKED
+    SAMPLE_LOCK_UNAVAILABLE = "sample_lock_unavailable", Status.BLOCKED
+    ARTIFACT_ROOT_QUARANTINED = "artifact_root_quarantined", Status.BLOCKED
+    FINALIZE_ALREADY_STARTED = "finalize_already_started", Status.BLOCKED
+    SAMPLE_ALREADY_EXISTS = "sample_already_exists", Status.BLOCKED
+    SAMPLE_SET_MISMATCH = "sample_set_mismatch", Status.BLOCKED
+    PROVIDER_IDENTITY_UNAVAILABLE = "provider_identity_unavailable", Status.BLOCKED
+    MODEL_CALL_UNRESOLVED = "model_call_unresolved", Status.BLOCKED
+    SAMPLE_PUBLICATION_FAILED = "sample_publication_failed", Status.BLOCKED
+    SAMPLE_INVALID = "sample_invalid", Status.BLOCKED
+    SAMPLE_FINALITY_UNKNOWN = "sample_finality_unknown", Status.BLOCKED
+    SAMPLE_INTENT_MISMATCH = "sample_intent_mismatch", Status.BLOCKED
+    SAMPLE_BINDING_MISMATCH = "sample_binding_mismatch", Status.BLOCKED
+    ARTIFACT_ROOT_MISMATCH = "artifact_root_mismatch", Status.BLOCKED
+    FIXTURE_DRIFT = "fixture_drift", Status.BLOCKED
+    FINALIZATION_RECOVERY_REQUIRED = "finalization_recovery_required", Status.BLOCKED
+    RUNTIME_MANIFEST_UNAVAILABLE = "runtime_manifest_unavailable", Status.ERROR
+    FIXTURE_INVALID = "fixture_invalid", Status.ERROR
+    INTERNAL_ERROR = "internal_error", Status.ERROR
 
 
 class CalibrationError(Exception):

@@ -120,28 +120,48 @@ def judge_sample(listing: Listing, sample_id: str) -> CompletedSample:
     """One sample whose receipts all agree, checked in the order of section 6.
 
     Raises:
-        CalibrationError: `sample_invalid`, `sample_finality_unknown`, `artifact_root_mismatch` or
-            `sample_intent_mismatch`.
+        CalibrationError: a code of `stored_sample`, `confirm` or `observed`.
     """
-    form = _written_form(listing, sample_id)
+    sample = stored_sample(listing, sample_id)
+    ledger, intent = confirm(listing, sample)
+    return CompletedSample(ledger, intent, sample, observed(listing, sample))
+
+
+def stored_sample(listing: Listing, sample_id: str) -> Sample:
+    """The sample of an id by itself.
+
+    Raises:
+        CalibrationError: `sample_invalid`: it cannot be read, or is not a sample of that id.
+    """
     sample = _parse(
         Sample,
         listing.samples.get(sample_id),
         CalibrationCode.SAMPLE_INVALID,
         f"the sample {sample_id}",
-        form,
+        _written_form(listing, sample_id),
     )
     if sample.sample_id != sample_id:
         raise CalibrationError(
             CalibrationCode.SAMPLE_INVALID,
             f"the sample stored as {sample_id} names another id; use a new root.",
         )
+    return sample
+
+
+def confirm(listing: Listing, sample: Sample) -> tuple[LedgerEntry | LegacyLedgerEntry, SampleIntent]:
+    """The ledger entry and the intent that confirm a stored sample.
+
+    Raises:
+        CalibrationError: `sample_finality_unknown`, `sample_invalid` (the ledger entry),
+            `artifact_root_mismatch` or `sample_intent_mismatch`.
+    """
+    sample_id = sample.sample_id
     intent = _parse(
         SampleIntent,
         listing.intents.get(sample_id),
         CalibrationCode.SAMPLE_FINALITY_UNKNOWN,
         f"the intent of {sample_id}",
-        form,
+        _written_form(listing, sample_id),
     )
     ledger = _ledger(listing, sample_id)
     if {ledger.artifact_root_hash, sample.artifact_root_hash, intent.artifact_root_hash} != {
@@ -157,7 +177,18 @@ def judge_sample(listing: Listing, sample_id: str) -> CompletedSample:
             f"the intent of {sample_id} does not confirm the sample beside it; use a new root.",
         )
     _check_bindings(intent, sample)
-    return CompletedSample(ledger, intent, sample, _observation(listing, sample))
+    return ledger, intent
+
+
+def check_sets(listing: Listing) -> tuple[str, ...]:
+    """The ids of a root in which every ledger entry has an intent and a sample, sorted.
+
+    Raises:
+        CalibrationError: `artifact_root_quarantined`: ids differ, or something there is no receipt.
+    """
+    _check_strays(listing)
+    _check_sets(listing, set(listing.ledgers))
+    return tuple(sorted(listing.ledgers))
 
 
 def _check_strays(listing: Listing) -> None:
@@ -232,8 +263,12 @@ def _check_bindings(intent: SampleIntent, sample: Sample) -> None:
             )
 
 
-def _observation(listing: Listing, sample: Sample) -> Observation | None:
-    """The observation of a sample; turned back it must give the stored judgements."""
+def observed(listing: Listing, sample: Sample) -> Observation | None:
+    """The observation of a sample, None when there is none; turned back it gives the stored judgements.
+
+    Raises:
+        CalibrationError: `sample_invalid`.
+    """
     found = listing.observations.get(sample.sample_id)
     if found is None:
         return None

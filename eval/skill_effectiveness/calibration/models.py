@@ -24,6 +24,7 @@ SampleContract = Literal["skill-effectiveness-reviewer-calibration-sample-v1"]
 LedgerV1Contract = Literal["skill-effectiveness-reviewer-calibration-sample-ledger-entry-v1"]
 LedgerV2Contract = Literal["skill-effectiveness-reviewer-calibration-sample-ledger-entry-v2"]
 ObservationContract = Literal["skill-effectiveness-reviewer-calibration-observation-v1"]
+FinalizationContract = Literal["skill-effectiveness-reviewer-calibration-finalization-intent-v1"]
 EndingContract = Literal["skill-effectiveness-reviewer-calibration-attempt-ending-v1"]
 BindingContract = Literal["skill-effectiveness-reviewer-calibration-binding-v1"]
 ResultContract = Literal["skill-effectiveness-reviewer-calibration-result-v1"]
@@ -43,7 +44,19 @@ SAMPLE_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 FAMILY_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 MODEL_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
 
+
+def _distinct(ids: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(ids)) != len(ids):
+        raise RuleBroken("Each sample is named once.")
+    return ids
+
+
 SampleId = Annotated[str, Field(pattern=f"^{SAMPLE_ID}$")]
+SampleIds = Annotated[
+    tuple[SampleId, ...],
+    Field(min_length=2, max_length=5, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_distinct),
+]
 FamilyName = Annotated[str, Field(pattern=f"^{FAMILY_NAME}$")]
 ModelName = Annotated[str, Field(pattern=f"^{MODEL_NAME}$")]
 ProviderName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
@@ -198,6 +211,23 @@ class AttemptEnding(Record):
 class Claim(Record):
     """Whoever holds this token may publish in the folder."""
 
+    claim_token: Token
+
+
+class FinalizationIntent(Record):
+    """The record that closes a root to further samples and says what is going to be published.
+
+    `output_claimed` means that whoever holds the token may publish, and `completed` that it was done.
+    """
+
+    schema_version: One
+    artifact_contract: FinalizationContract
+    artifact_root_hash: DigestText
+    runtime_manifest_hash: DigestText
+    sample_ids: SampleIds
+    sample_hashes: Annotated[tuple[DigestText, ...], Field(min_length=2, max_length=5)]
+    state: Literal["publication_started", "output_claimed", "completed"]
+    published_pair_hash: DigestText
     claim_token: Token
 
 

@@ -2,7 +2,7 @@
 
 ```
 DIR/  .examination.lock  .reviewer-calibration.lock (the claim)  reviewer-calibration-binding.json
-      attempts/r<N>-a<M>/ (a root of one sample each)   endings/r<N>-a<M>.json
+      attempts/r<NN>-a<M>/ (a root of one sample each)   endings/r<NN>-a<M>.json
       the pair, its staged names and the metrics sheet
 ```
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from skill_effectiveness import providers
 from skill_effectiveness.calibration.models import Simulation
 from skill_effectiveness.providers import (
     CallKind,
+    CodexProvider,
     Provider,
     ShownTruth,
     SimulatedReviewer,
@@ -34,6 +35,17 @@ def _adapters() -> dict[str, type[Provider]]:
 
 ADAPTERS: Final[Mapping[str, type[Provider]]] = _adapters()
 """Every adapter that can be examined, by the name that stands in every record."""
+
+CONTROLLED: Final = (CodexProvider.name,)
+"""The providers whose samples an external controller may ask for, one at a time."""
+
+
+class Seating(Protocol):
+    """Whoever can say who answers one sample: a `Reviewer`, or one that binds its program only then."""
+
+    @property
+    def seat(self) -> Callable[[Presentation, str], Provider]:
+        """See `Reviewer`; may raise ExecutableError or EvidenceError."""
 
 
 @dataclass(frozen=True, slots=True)

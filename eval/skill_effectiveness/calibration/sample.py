@@ -15,9 +15,8 @@ leaves a root that takes no further call. Nothing of an answer that does not cou
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from skill_effectiveness.calibration import receipts
 from skill_effectiveness.calibration.answers import AnswerError, read_answer
@@ -42,25 +41,23 @@ from skill_effectiveness.calibration.models import (
 from skill_effectiveness.calibration.observer import Observer, Silent
 from skill_effectiveness.calibration.orientation import Presentation, draw, key_commitment
 from skill_effectiveness.calibration.prompt import PromptTooLarge, answer_schema, render
+from skill_effectiveness.calibration.root_lock import LOCK_WAIT_SECONDS, locked
 from skill_effectiveness.evidence.canonical import digest_object
-from skill_effectiveness.evidence.faults import EvidenceError, FileCode, KeyCode, LockCode, LockError
+from skill_effectiveness.evidence.faults import EvidenceError, FileCode, KeyCode
 from skill_effectiveness.evidence.keys import mac_key
-from skill_effectiveness.evidence.lock import Lock
 from skill_effectiveness.execution import Executable, ExecutableError
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName, Verdict
 from skill_effectiveness.providers import CallOutcome, Ending, JudgeCall, Provider
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from skill_effectiveness.calibration.reviewer import Reviewer
+    from skill_effectiveness.calibration.reviewer import Seating
     from skill_effectiveness.evidence.root import PrivateRoot
 
-SAMPLE_LOCK: Final = ".sample.lock"
 ORIENTATION_KEY: Final = ".orientation.key"
-LOCK_WAIT_SECONDS: Final = 3600.0
-"""A running sample may hold the lock for as long as its call takes (calibration.md, section 4)."""
+ACTION: Final = "calibration sample"
 
 _SAMPLE_ID: Final = re.compile(SAMPLE_ID)
 _UNSAFE_KEY: Final = frozenset(
@@ -101,19 +98,22 @@ class Sampling:
     """What a sample is taken with.
 
     Attributes:
-        reviewer: who is asked.
+        reviewer: who is asked; seated once everything else has been checked.
         manifest: computes the current runtime manifest hash anew at every call; raises `CalibrationError`
             when it cannot.
         observer: is told of the call.
         cancelled: asked during the call; True ends it.
         lock_wait: seconds to wait for another process that uses the root.
+        spending: called once, before the record that spends the one call of the id; nothing has been spent
+            when it raises.
     """
 
-    reviewer: Reviewer
+    reviewer: Seating
     manifest: Callable[[], str]
     observer: Observer = Silent()  # noqa: RUF009 - it has no state
     cancelled: Callable[[], bool] = _never
     lock_wait: float = LOCK_WAIT_SECONDS
+    spending: Callable[[], object] = _never
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,11 @@ def take_sample(root: PrivateRoot, request: SampleRequest, given: Sampling) -> S
             CalibrationCode.RUNTIME_DRIFT,
             "The code or a frozen input is not what the request names; probe again and ask anew.",
         )
-    with _locked(root, given.lock_wait):
+    with locked(root, given.lock_wait, ACTION):
         admitted = _admit(root, request, given)
         _reserve(root, admitted.bindings)
+        given.spending()
+        _start(root, admitted.bindings)
         verdicts, usage = _ask(root, admitted, given)
         _check_unchanged(root, admitted, usage, given)
         return _store(root, admitted, verdicts, usage)
@@ -166,26 +168,8 @@ def inspect(root: PrivateRoot, lock_wait: float = LOCK_WAIT_SECONDS) -> RootStat
     Raises:
         CalibrationError: `sample_lock_unavailable`; `artifact_root_quarantined` for an unsafe lock.
     """
-    with _locked(root, lock_wait):
+    with locked(root, lock_wait, ACTION):
         return judge_receipts(receipts.read_listing(root))
-
-
-@contextmanager
-def _locked(root: PrivateRoot, wait: float) -> Iterator[None]:
-    """Hold the sample lock and drop our own temporaries; a refused lock becomes its calibration code."""
-    with ExitStack() as held:
-        try:
-            held.enter_context(Lock(root, SAMPLE_LOCK).hold(wait, "calibration sample"))
-        except LockError as error:
-            unsafe = error.code is LockCode.LOCK_UNSAFE
-            code = (
-                CalibrationCode.ARTIFACT_ROOT_QUARANTINED
-                if unsafe
-                else CalibrationCode.SAMPLE_LOCK_UNAVAILABLE
-            )
-            raise CalibrationError(code, str(error)) from error
-        receipts.sweep(root)
-        yield
 
 
 def _admit(root: PrivateRoot, request: SampleRequest, given: Sampling) -> _Admitted:
@@ -204,7 +188,7 @@ def _admit(root: PrivateRoot, request: SampleRequest, given: Sampling) -> _Admit
     inputs = _inputs(root, request)
     key = _orientation_key(root)
     presentation = draw(inputs.bank, request.sample_id, key)
-    provider = given.reviewer.seat(presentation, request.sample_id)
+    provider = _seat(given.reviewer, presentation, request.sample_id)
     executable = identify(root, provider)
     bindings = _bindings(root, request, provider, executable, inputs)
     return _Admitted(
@@ -233,6 +217,14 @@ def _orientation_key(root: PrivateRoot) -> bytes:
         raise
 
 
+def _seat(reviewer: Seating, presentation: Presentation, sample_id: str) -> Provider:
+    """The provider that answers; a controller's is bound to its program only here."""
+    try:
+        return reviewer.seat(presentation, sample_id)
+    except (ExecutableError, EvidenceError) as error:
+        raise _unbound(error) from error
+
+
 def identify(root: PrivateRoot, provider: Provider) -> Executable:
     """The program of a provider as it is now.
 
@@ -242,11 +234,15 @@ def identify(root: PrivateRoot, provider: Provider) -> Executable:
     try:
         return provider.identify(root.around)
     except (ExecutableError, EvidenceError) as error:
-        # The error names the path of the program; a typed error of this room names none.
-        raise CalibrationError(
-            CalibrationCode.PROVIDER_IDENTITY_UNAVAILABLE,
-            f"The reviewer's program cannot be bound ({error.code.value}); check path, mode and version.",
-        ) from error
+        raise _unbound(error) from error
+
+
+def _unbound(error: ExecutableError | EvidenceError) -> CalibrationError:
+    # The error names the path of the program; a typed error of this room names none.
+    return CalibrationError(
+        CalibrationCode.PROVIDER_IDENTITY_UNAVAILABLE,
+        f"The reviewer's program cannot be bound ({error.code.value}); check path, mode and version.",
+    )
 
 
 def _call(request: SampleRequest, presentation: Presentation) -> JudgeCall:
@@ -292,30 +288,42 @@ def _bindings(
 
 
 def _reserve(root: PrivateRoot, bindings: SampleBindings) -> None:
-    """Steps 1 to 3: after them the one call of this id is spent, whether or not it is made."""
-    name = receipts.sample_name(bindings.sample_id)
-    reserved = LedgerEntry(
-        schema_version=1,
-        artifact_contract="skill-effectiveness-reviewer-calibration-sample-ledger-entry-v2",
-        sample_id=bindings.sample_id,
-        artifact_root_hash=bindings.artifact_root_hash,
-        state="reserved",
-    )
-    started = reserved.model_copy(update={"state": "model_call_started"})
-    intent = SampleIntent(**_fields(bindings), state="model_call_started")
+    """Step 1, and the folders of the later ones: the same id may begin again here."""
     with (
         root.child(receipts.LEDGERS, create=True) as ledgers,
-        root.child(receipts.SAMPLES, create=True) as samples,
+        root.child(receipts.SAMPLES, create=True),
         root.child(receipts.OBSERVATIONS, create=True),
     ):
-        ledgers.publish(name, to_line(reserved))
+        ledgers.publish(receipts.sample_name(bindings.sample_id), to_line(_entry(bindings, "reserved")))
+
+
+def _start(root: PrivateRoot, bindings: SampleBindings) -> None:
+    """Steps 2 and 3: after them the one call of this id is spent, whether or not it is made."""
+    name = receipts.sample_name(bindings.sample_id)
+    started = _entry(bindings, "model_call_started")
+    intent = SampleIntent(**_fields(bindings), state="model_call_started")
+    with root.child(receipts.LEDGERS) as ledgers, root.child(receipts.SAMPLES) as samples:
         samples.publish(receipts.intent_name(bindings.sample_id), to_line(intent))
         ledgers.replace(name, to_line(started))
         _verify(ledgers, name, started)
 
 
+def _entry(bindings: SampleBindings, state: Literal["reserved", "model_call_started"]) -> LedgerEntry:
+    return LedgerEntry(
+        schema_version=1,
+        artifact_contract="skill-effectiveness-reviewer-calibration-sample-ledger-entry-v2",
+        sample_id=bindings.sample_id,
+        artifact_root_hash=bindings.artifact_root_hash,
+        state=state,
+    )
+
+
 def _ask(root: PrivateRoot, admitted: _Admitted, given: Sampling) -> tuple[tuple[Verdict, ...], Usage]:
     """Steps 4 and 5: the one call, and its answer in shown order."""
+    if given.cancelled():
+        unknown = Usage(input_tokens=None, output_tokens=None, cost_units=None, latency_ms=None)
+        told = "The call was cancelled before it was made; its id is spent all the same."
+        raise CallFailed(Ending.CANCELLED.value, None, told, unknown)
     given.observer.call_started(int(admitted.call.timeout_seconds))
     outcome = admitted.provider.judge(admitted.call, around=root.around, cancelled=given.cancelled)
     usage = Usage(

@@ -83,7 +83,7 @@ def _carry_out(
     """The exit code of everything but a signal; also when stdout is gone, before or while refusing."""
     try:
         code = _judge(command, arguments, around)
-        sys.stdout.flush()
+        screen.flush()
     except BrokenPipeError:
         screen.silence(sys.stdout)
         return _SIGNALLED + signal.SIGPIPE

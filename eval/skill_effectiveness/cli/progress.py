@@ -40,7 +40,7 @@ class ExaminationProgress:
                 TextColumn("{task.fields[state]}", markup=False),
                 TimeElapsedColumn(),
                 console=shown,
-                # Otherwise rich puts itself in the place of the stream that this console writes to, and calls itself.
+                # Otherwise rich puts itself in the place of the stream it writes to, and calls itself.
                 redirect_stdout=False,
                 redirect_stderr=False,
             )

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.calibration.messages import Request, Response
 from skill_effectiveness.calibration.models import (
     Binding,
     EvidenceDocument,
+    FinalizationIntent,
     LedgerEntry,
     Observation,
     ProbeResultDocument,
@@ -30,10 +32,13 @@ SUFFIX: Final = ".schema.json"
 RECORDS: Final[dict[str, type[BaseModel]]] = {
     "reviewer-calibration-binding": Binding,
     "reviewer-calibration-evidence": EvidenceDocument,
+    "reviewer-calibration-finalization-intent": FinalizationIntent,
     "reviewer-calibration-intent": SampleIntent,
     "reviewer-calibration-ledger-entry": LedgerEntry,
     "reviewer-calibration-metrics": MetricsSheet,
     "reviewer-calibration-observation": Observation,
+    "reviewer-calibration-request": Request,
+    "reviewer-calibration-response": Response,
     "reviewer-calibration-result": ResultDocument,
     "reviewer-calibration-sample": Sample,
     "reviewer-calibration-seal-predicate": SealPredicate,
@@ -44,7 +49,9 @@ RECORDS: Final[dict[str, type[BaseModel]]] = {
 def published() -> dict[str, bytes]:
     """File name under `schemas/` to the bytes it must hold."""
     frozen = {name.removesuffix(SUFFIX): model for name, model in published_models().items()}
-    return {f"{name}{SUFFIX}": schema_bytes(name, model) for name, model in sorted((RECORDS | frozen).items())}
+    return {
+        f"{name}{SUFFIX}": schema_bytes(name, model) for name, model in sorted((RECORDS | frozen).items())
+    }
 
 
 def schema_bytes(name: str, model: type[BaseModel]) -> bytes:

@@ -113,6 +113,15 @@ def line(text: str) -> None:
     _to_stdout(f"{neutral(text)}\n")
 
 
+def flush() -> None:
+    """Let what others have printed reach stdout too.
+
+    Raises:
+        BrokenPipeError, StdoutLostError: see `results`.
+    """
+    _to_stdout("")
+
+
 def spelled(value: object) -> str:
     """One value as it stands in a result line."""
     if value is None:

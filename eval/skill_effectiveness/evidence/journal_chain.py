@@ -138,6 +138,11 @@ class Chain:
         """How many rows there are by their numbers."""
         return self._low
 
+    @property
+    def offset(self) -> int:
+        """Where the next line begins in its file."""
+        return self._offset
+
     def begin(self, segment: int, closed: str | None, *, is_last: bool) -> None:
         """Go on with a file.
 
@@ -329,9 +334,10 @@ class Chain:
 
     def _fault_of_start(self, row: dict[str, Any], place: _Place) -> str | None:
         """Judge the first row of a later file."""
-        if row["type"] != "segment_open":
-            # Where rows are missing too, that is told by their numbers.
-            if self._low <= place.seq <= self._high:
+        kind = row["type"]
+        if kind != "segment_open":
+            # Where the first rows are missing, that is told by their numbers.
+            if kind == "journal_open" or self._low <= place.seq <= self._high:
                 self._misplaced(place)
             return None
         body = _body(row)

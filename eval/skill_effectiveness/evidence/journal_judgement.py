@@ -74,8 +74,12 @@ def _judge_end(chain: Chain, pin: SegmentedPin | FilePin, copy: Pin | None, find
         findings.add(Finding.PIN_BEHIND, sentence, seq=pinned.count)
 
 
-def judge_copy(chain: Chain, copy: Pin, findings: Findings) -> None:
+def judge_copy(
+    chain: Chain, pin: SegmentedPin | FilePin | None, copy: SegmentedPin | FilePin, findings: Findings
+) -> None:
     """Judge a journal that agrees with its own pin by the copy in the `state` root."""
+    if pin is not None and group_max(chain, pin) != group_max(chain, copy):
+        findings.add(Finding.PIN_DAMAGED, f"The pin and its copy allow groups of different sizes. {_REPIN}")
     if copy.count > chain.count:
         sentence = (
             f"There are {chain.count} rows, but {copy.count} were acknowledged on this machine: the journal "

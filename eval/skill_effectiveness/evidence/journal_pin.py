@@ -84,7 +84,8 @@ class Pin(BaseModel):
 
     def data(self) -> bytes:
         """The bytes of the file: one canonical line."""
-        return dump_line(self.model_dump(mode="json", exclude_none=True))
+        members = self.model_dump(mode="json")
+        return dump_line({name: value for name, value in members.items() if value is not None})
 
 
 class SegmentedPin(Pin):

@@ -17,7 +17,7 @@ from skill_effectiveness.evidence import files
 from skill_effectiveness.evidence.appender import Appender
 from skill_effectiveness.evidence.canonical import digest_bytes, digest_chunks
 from skill_effectiveness.evidence.errnos import reported
-from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError
 from skill_effectiveness.evidence.fsops import closing, read_all
 from skill_effectiveness.evidence.journal_faults import JournalCode, refusal
 from skill_effectiveness.evidence.journal_pin import COPIES, Position, copy_name
@@ -187,9 +187,12 @@ class Store:
             raise refusal(JournalCode.JOURNAL_CHANGED, self._where, sentence)
 
     def _pin_is_as_remembered(self) -> bool:
-        if not self._root.exists(self._layout.pin):
-            return self._pin_data is None
-        return self._root.read(self._layout.pin) == self._pin_data
+        try:
+            return self._root.read(self._layout.pin) == self._pin_data
+        except FileError as error:
+            if error.code is FileCode.MISSING:
+                return self._pin_data is None
+            raise
 
     def commit(self, start: Position, lines: Sequence[bytes], pin_of: Callable[[Position], Pin]) -> Position:
         """Add rows to the attached file and have the pin name them.

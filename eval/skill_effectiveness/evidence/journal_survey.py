@@ -6,6 +6,7 @@ judge alike.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -215,7 +216,12 @@ class _Surveyor:
                 closed = None
             chain.begin(number, closed, is_last=is_last)
             feed = LineFeed(chain.line)
-            closed = digest_chunks(self._fed(number, size, feed))
+            fed = self._fed(number, size, feed)
+            if is_last:
+                # Nothing names the digest of a file that is not closed.
+                deque(fed, maxlen=0)
+            else:
+                closed = digest_chunks(fed)
             chain.end(*feed.rest())
             expected = number + 1
 
@@ -223,7 +229,19 @@ class _Surveyor:
         # Rows and digest of a file come out of one pass: what is hashed goes by the chain on its way.
         for chunk in segment_chunks(self._folder, self._layout, number, size):
             feed.feed(chunk)
+            if feed.rest()[1] > LARGEST_GROUP_BYTES:
+                self._give_up(number)
             yield chunk
+
+    def _give_up(self, number: int) -> None:
+        """Stop at a line that is longer than anything that one append writes."""
+        if not self._begun:
+            raise NoFirstRowError("What stands first is longer than anything that is written at once.")
+        sentence = "There is no line feed in more bytes than one append writes; nothing behind them was read."
+        self._findings.add(
+            Finding.BAD_ROW, sentence, segment=number, seq=self._chain.count, offset=self._chain.offset
+        )
+        raise EnoughError
 
     @property
     def _segments(self) -> int:
@@ -243,8 +261,6 @@ class _Surveyor:
             return
         lines = tail.lines + max(self._unpinned, 0)
         if tail.size > LARGEST_GROUP_BYTES or lines > group_max(chain, self._pin):
-            if not self._begun:
-                raise NoFirstRowError("What stands first does not end within the size of an append.")
             sentence = "More bytes than one append writes are no rows."
             self._findings.add(
                 Finding.BAD_ROW, sentence, segment=tail.segment, seq=chain.count, offset=tail.offset
@@ -257,7 +273,7 @@ class _Surveyor:
         elif not self._snapshot.has_pin:
             judge_missing_pin(chain, self._layout.form, found)
         if self._copy is not None and chain.clean and not found:
-            judge_copy(chain, self._copy, found)
+            judge_copy(chain, self._pin, self._copy, found)
 
     # Telling.
 

@@ -174,8 +174,10 @@ class FileJournal(OpenJournal):
         self._put_pins(found)
 
     def _acknowledge(self, tears: Sequence[Tear]) -> None:
-        if tears:
-            self._known = self._pin.model_copy(update={"tears": (*self._pin.tears, *tears)})
+        # The same bytes torn off at the same place once more are the same file, which is told already.
+        fresh = [tear for tear in tears if tear not in self._pin.tears]
+        if fresh:
+            self._known = self._pin.model_copy(update={"tears": (*self._pin.tears, *fresh)})
             self._store.put_pin(self._pin_at(self._end))
 
     def _pin_at(self, end: Position) -> FilePin:

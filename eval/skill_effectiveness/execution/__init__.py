@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from skill_effectiveness.execution.carriers import Leftover, leftovers
-from skill_effectiveness.execution.executable import Executable, ExecutableCode, ExecutableError, identify
+from skill_effectiveness.execution.executable import (
+    Executable,
+    ExecutableCode,
+    ExecutableError,
+    identify,
+    locate,
+)
 from skill_effectiveness.execution.limits import LimitName, Limits
 from skill_effectiveness.execution.outcome import Ended, ProcessResult, StartFault
 from skill_effectiveness.execution.process import run_process
@@ -22,5 +28,6 @@ __all__ = [
     "StartFault",
     "identify",
     "leftovers",
+    "locate",
     "run_process",
 ]

@@ -87,11 +87,7 @@ def identify(
             `no_version` when it does not answer `--version` with exit code 0 and exactly one line of
             printable text.
     """
-    if not path.is_absolute():
-        raise ExecutableError(
-            ExecutableCode.NOT_ABSOLUTE, f"Name the program by its absolute path, not {str(path)!r}."
-        )
-    resolved = _resolve(path, around)
+    resolved = locate(path, around=around)
     try:
         digest = digest_file(around.fs, resolved)
     except FileError as error:
@@ -99,8 +95,17 @@ def identify(
     return Executable(path, resolved, digest, _ask_version(path, env, around, timeout_seconds))
 
 
-def _resolve(path: Path, around: Surroundings) -> Path:
-    """The regular, executable file behind the path."""
+def locate(path: Path, *, around: Surroundings) -> Path:
+    """The regular, executable file behind a path; nothing is read and nothing started.
+
+    Raises:
+        ExecutableError: `not_absolute`, `missing`, `not_regular`, `not_executable`; `unreadable` when it
+            cannot be looked up.
+    """
+    if not path.is_absolute():
+        raise ExecutableError(
+            ExecutableCode.NOT_ABSOLUTE, f"Name the program by its absolute path, not {str(path)!r}."
+        )
     try:
         resolved = Path(around.fs.resolve(str(path)))
         mode = around.fs.lstat(None, str(resolved)).st_mode

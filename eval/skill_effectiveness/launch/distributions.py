@@ -3,10 +3,10 @@
 Source: bridge.md section 3; RECORD: PEP 376, PEP 427 ("Recording installed projects", packaging.python.org).
 
 Verified are the sources and extension modules that are loaded, and the shared libraries that a distribution
-with a loaded extension module brings along (`<name>.libs`). Bytecode caches of these sources belong to
-whoever owns the environment and are outside what a manifest proves; an interpreter takes one only beside a
-source of the recorded bytes. An extension module is loaded by its path after its bytes were verified, so the
-environment's owner could still swap it in between.
+with a loaded extension module brings along (folders `….libs`, `….dylibs`). Bytecode caches of these sources
+belong to whoever owns the environment and are outside what a manifest proves; an interpreter takes one only
+beside a source of the recorded bytes. An extension module is loaded by its path after its bytes were
+verified, so the environment's owner could still swap it in between.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ALGORITHMS: Final = frozenset({"sha256", "sha384", "sha512"})
 SOURCE_SUFFIX: Final = ".py"
 RECORD_COLUMNS: Final = 3
 INFO: Final = ".dist-info"
-COMPANIONS: Final = ".libs"
+COMPANIONS: Final = (".libs/", ".dylibs/")
 
 
 class Listed(NamedTuple):
@@ -220,7 +220,7 @@ def _code_of(record: bytes, name: str) -> Iterator[tuple[str, str]]:
         rows = list(csv.reader(io.StringIO(record.decode("utf-8"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise ManifestError(f"The RECORD of {name} cannot be read; install that again.") from error
-    for row in rows:
+    for row in filter(None, rows):
         if len(row) != RECORD_COLUMNS:
             raise ManifestError(f"The RECORD of {name} cannot be read; install that again.")
         if row[0].endswith((SOURCE_SUFFIX, *EXTENSION_SUFFIXES)) or _is_companion(row[0]):
@@ -228,8 +228,8 @@ def _code_of(record: bytes, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_companion(place: str) -> bool:
-    """Whether it is a shared library that wheels bring along (auditwheel puts them into `<name>.libs`)."""
-    return place.partition("/")[0].endswith(COMPANIONS)
+    """Whether it lies in a folder for the shared libraries that a wheel brings along."""
+    return any(folder in place for folder in COMPANIONS)
 
 
 def _normalised(name: str) -> str:

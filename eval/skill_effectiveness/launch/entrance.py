@@ -95,7 +95,7 @@ def open_door(name: str, environ: Mapping[str, str], first: FirstFinder) -> int:
         return main(Started(tuple(sys.argv[1:]), environ, manifest, importer, wire))
     except LaunchError as refusal:
         return _refuse(door, wire, refusal)
-    except Exception as unforeseen:  # noqa: BLE001 - the last resort of a door that owes one line
+    except (Exception, SystemExit) as unforeseen:  # noqa: BLE001 - the last resort of a door that owes one line
         return _refuse(door, wire, _refusal_behind(importer, unforeseen))
     finally:
         _let_go()
@@ -115,14 +115,14 @@ def _load(door: Door, importer: Importer) -> Callable[[Started], int]:
         found = vars(importlib.import_module(door.module))[ENTRY]
     except LaunchError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         importer.require()
         raise UnloadableError(f"{door.module} cannot be loaded: {_place_of(error)}.") from error
     importer.require()
     return cast("Callable[[Started], int]", found)
 
 
-def _refusal_behind(importer: Importer | None, unforeseen: Exception) -> LaunchError:
+def _refusal_behind(importer: Importer | None, unforeseen: BaseException) -> LaunchError:
     """A refusal that somebody wrapped or swallowed, else the fact that something unforeseen happened."""
     try:
         if importer is not None:

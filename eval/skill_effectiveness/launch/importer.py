@@ -16,8 +16,8 @@ It is all of `sys.meta_path`, so no other finder is asked for anything:
 A refusal is remembered: no further module loads, and `require` raises it again, whoever swallowed the first.
 
 There is no cache of compiled code, because start-up time does not ask for one: the door of calibration, with
-every module of its rooms (0.8 MB of source) compiled in memory, starts in about 0.6 s on a machine where a
-bare interpreter takes 0.015 s.
+the modules of its rooms (0.8 MB of source) compiled in memory, starts in 0.6 s on a machine where a bare
+interpreter takes 0.015 s, and in 1.2 s where the distributions have no bytecode caches either.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Importer(Loader):
             first: what loaded the modules of `launch` that run already, from the tree of the door.
 
         Raises:
-            DriftError: one of those is not bound, or the distributions are not as bound.
+            DriftError: one of those is not bound or could come from two places, or the distributions are not
+                as bound.
             ManifestError: a RECORD cannot be trusted.
         """
         self._folder = Path(first.folder)
@@ -77,6 +78,8 @@ class Importer(Loader):
         )
         for relative, source in first.sources.items():
             self._adopt(f"{PACKAGE}/{relative}", source)
+        for name in first.modules:
+            self._own(name)
 
     def install(self) -> None:
         """Answer for every import from now on.

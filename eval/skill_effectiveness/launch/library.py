@@ -34,7 +34,7 @@ MODULE_SUFFIXES = (*EXTENSION_SUFFIXES, *SOURCE_SUFFIXES, *BYTECODE_SUFFIXES)
 
 
 def site_folders() -> tuple[Path, ...]:
-    """The isolated interpreter's own site folders: never the user's, nor those below a virtual environment."""
+    """The interpreter's own site folders: never the user's, nor those of a virtual environment's base."""
     own = site.getsitepackages([sys.prefix, sys.exec_prefix])
     return tuple(Path(folder) for folder in own if folder in sys.path)
 

@@ -7,12 +7,13 @@ room is loaded by `FirstFinder` in the same way: from source bytes, each file re
 read nor written. Nothing can be compared with the runtime manifest yet, because these files compute it; so
 the bytes are kept, and the verifying importer refuses to start over any that the manifest does not have.
 
-Nothing but modules that every interpreter has loaded at its start is imported here.
+Nothing but modules that every interpreter has loaded at its start is imported here; `importlib` is none of
+them, the frozen module behind it is.
 """
 
 import os
 import sys
-from importlib.machinery import ModuleSpec
+from _frozen_importlib import ModuleSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,245 @@
+"""The application as a whole: help, usage, streams, interpreters."""
+
+from __future__ import annotations
+
+import ast
+import os
+import resource
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+
+from skill_effectiveness.cli import main as door
+from tests.support.commands import PREFIX, RUN, TABLE, Said, environment, no_traceback, run, start, steers
+from tests.support.private import REPOSITORY, content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+EXAMINATION = [
+    "reviewer-calibration", "--provider", "simulated", "--model", "sim-1", "--reviewer-family", "simulated",
+    "--accuracy", "1", "--out", "out",
+]  # fmt: skip
+HINT = "run 'make setup' and use .venv/bin/python run.py"
+
+
+def commands(command: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 - of the framework
+    """Every command and group by its words."""
+    command = command or typer.main.get_command(door.app)
+    yield words
+    for name, below in getattr(command, "commands", {}).items():
+        yield from commands(below, (*words, name))
+
+
+COMMANDS = list(commands())
+GROUPS: list[tuple[str, ...]] = [(), ("reviewers",), ("keys",)]
+
+
+class TestHelp:
+    def test_the_commands(self) -> None:
+        assert set(COMMANDS) == {
+            (), ("reviewer-calibration",), ("verify",),
+            ("reviewers",), ("reviewers", "score"), ("reviewers", "seal"), ("reviewers", "demo"),
+            ("keys",), ("keys", "new"), ("keys", "show"), ("keys", "export"),
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+    def test_of_every_command(self, command: Callable[..., Said], words: tuple[str, ...]) -> None:
+        said = command(*words, "--help")
+        assert (said.code, said.err) == (0, "")
+        assert said.out.startswith(f"Usage: {' '.join(('skill-effectiveness', *words))} ")
+        assert steers(said.out) == []
+
+    def test_no_variable_paints_it(self, home: Path) -> None:
+        variables = dict.fromkeys(["FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE"], "1")
+        said = run(home, "--help", env=environment(home, **variables))
+        assert said.code == 0
+        assert steers(said.out) == []
+
+    def test_every_option_says_what_it_is_for(self) -> None:
+        for words in COMMANDS:
+            found: Any = typer.main.get_command(door.app)
+            for word in words:
+                found = found.commands[word]
+            assert found.help, words
+            for parameter in found.params:
+                assert parameter.help or parameter.name == "help", (words, parameter.name)
+
+    def test_the_version(self, command: Callable[..., Said]) -> None:
+        said = command("--version")
+        assert (said.code, said.out, said.err) == (0, "skill-effectiveness 0.1.0\n", "")
+
+
+USAGE = [
+    (),
+    ("nope",),
+    ("--nope",),
+    ("reviewers",),
+    ("keys",),
+    ("keys", "nope"),
+    ("keys", "show"),
+    ("keys", "show", "a", "b"),
+    ("keys", "export", "a"),
+    ("verify",),
+    ("verify", "x"),
+    ("verify", "x", "--pub"),
+    ("reviewers", "score"),
+    ("reviewers", "seal", "x", "--key", "k"),
+    ("reviewers", "demo"),
+    ("reviewer-calibration",),
+    ("\x1b[2Knope\n",),
+    ("--\u202enope",),
+    ("verify", "x", "--pub=", "--x\x07"),
+]
+
+
+class TestUsage:
+    @pytest.mark.parametrize("words", USAGE, ids=ascii)
+    def test_one_line_and_exit_2(self, command: Callable[..., Said], words: tuple[str, ...]) -> None:
+        """F21: whatever was typed."""
+        said = command(*words)
+        assert said.refusal.endswith(". See --help.")
+        assert steers(said.err) == []
+
+    # A last option without its value would take --json for it.
+    @pytest.mark.parametrize("words", [words for words in USAGE if words[-1:] != ("--pub",)], ids=ascii)
+    def test_machines_get_the_code(self, command: Callable[..., Said], words: tuple[str, ...]) -> None:
+        said = command(*words, "--json")
+        assert (said.code, said.out) == (2, '{"code":"usage","status":"refused"}\n')
+
+    def test_words_that_are_not_utf_8(self, home: Path) -> None:
+        """F21: of a file name from elsewhere."""
+        said = run(home, b"verify", b"\xff\xfe", b"--pub", b"\x9b2J")  # type: ignore[arg-type]
+        assert said.refusal
+        assert steers(said.err) == []
+
+    def test_a_variable_for_completion_changes_nothing(self, home: Path) -> None:
+        variables = {"_SKILL_EFFECTIVENESS_COMPLETE": "source_bash", "_RUN_PY_COMPLETE": "source_bash"}
+        assert run(home, "nope", env=environment(home, **variables)).refusal
+
+    def test_nothing_is_written(self, command: Callable[..., Said], home: Path) -> None:
+        for words in USAGE:
+            command(*words)
+        assert content(home) == {}
+
+
+class TestStreams:
+    @pytest.mark.parametrize("words", [["--help"], ["reviewers", "score", str(TABLE)], ["nope", "--json"]])
+    def test_nobody_reads_stdout(self, home: Path, words: list[str]) -> None:
+        """F54: exit 128 and SIGPIPE, without a word too many."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        process = start(home, *words, stdout=writer)
+        os.close(writer)
+        _out, err = process.communicate(timeout=60)
+        assert process.returncode == 141
+        assert no_traceback(Said(141, "", err.decode()))
+
+    @pytest.mark.parametrize(
+        "words",
+        [["--version"], ["reviewers", "score", str(TABLE)]],
+    )
+    def test_stdout_is_full(self, home: Path, words: list[str]) -> None:
+        with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+            said = run(home, *words, stdout=full)
+        assert said.code == 2
+        assert said.refusal.startswith("The results could not be written to stdout")
+
+    def test_nobody_reads_stderr(self, home: Path) -> None:
+        """The exit code says it all the same."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+            codes = [run(home, "keys", "show", "lab", stderr=stream).code for stream in (writer, full)]
+            passed = run(home, *EXAMINATION, stderr=writer)
+        os.close(writer)
+        assert codes == [2, 2]
+        assert passed.code == 0
+        assert passed.values["calibration_status"] == "pass"
+
+    def test_streams_that_were_closed_at_start(self, home: Path) -> None:
+        """No file of ours takes their number, and nothing lands in one."""
+        said = run(home, *EXAMINATION, preexec_fn=lambda: close([0, 2]))
+        assert (said.code, said.err) == (0, "")
+        assert said.values["calibration_status"] == "pass"
+        assert b"repeat 1 of" not in b"".join(content(home / "out").values())
+
+    def test_stdout_was_closed_at_start(self, home: Path) -> None:
+        said = run(home, "keys", "new", "lab", preexec_fn=lambda: close([1]))
+        assert said.refusal.startswith("stdout is closed")
+        assert content(home) == {}
+
+    def test_a_locale_without_these_letters(self, home: Path) -> None:
+        """F21: results are UTF-8, sentences are spelled out, and nothing is an error."""
+        plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+        (home / "t.csv").write_text("pair_id,label,decision_ab,decision_ba,category\np,A>B,A>B,B>A,Straße\n")
+        said = run(home, "reviewers", "score", "t.csv", env=environment(home, **plain))
+        assert (said.code, said.err) == (0, "")
+        assert "│ Straße " in said.out
+        said = run(home, "verify", "Straße", "--pub", "Straße.pub", env=environment(home, **plain))
+        assert said.refusal
+        assert said.err.isascii()
+
+
+def close(numbers: list[int]) -> None:
+    """Close standard streams in a child before it starts."""
+    for number in numbers:
+        os.close(number)
+
+
+def test_no_core_file_can_hold_a_key(command: Callable[..., Said]) -> None:
+    """E51: evidence.md section 9; also for whatever is started later."""
+    command("--version")
+    assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
+
+
+class TestInterpreters:
+    def bare(self, home: Path, *code: str) -> Said:
+        """What an interpreter without our dependencies says."""
+        done = subprocess.run(  # noqa: S603 - this interpreter
+            [sys.executable, "-S", *code], check=False, capture_output=True, text=True, env=environment(home)
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    def test_without_the_dependencies(self, home: Path) -> None:
+        """One line that says what to do; exit 2, since 1 means something else."""
+        said = self.bare(home, str(RUN), "--version")
+        assert (said.code, said.out) == (2, "")
+        assert said.err == f"{PREFIX}typer is not installed here; {HINT}\n"
+
+    def test_older_than_3_11(self, home: Path) -> None:
+        as_main = f"runpy.run_path({str(RUN)!r}, run_name='__main__')"
+        old = f"import sys, runpy; sys.version_info = (3, 8, 10); {as_main}"
+        said = self.bare(home, "-c", old)
+        assert (said.code, said.err) == (2, f"{PREFIX}Python 3.11 or newer is needed; {HINT}\n")
+
+    def test_an_old_one_can_read_the_file(self) -> None:
+        ast.parse(RUN.read_text(encoding="utf-8"), feature_version=(3, 7))
+
+    def test_ctrl_c_while_it_loads(self, home: Path) -> None:
+        interrupted = (
+            "import sys, runpy\n"
+            "class Slow:\n"
+            "    def find_spec(self, name, path=None, target=None):\n"
+            "        if name.startswith('skill_effectiveness'):\n"
+            "            raise KeyboardInterrupt\n"
+            "sys.meta_path.insert(0, Slow())\n"
+            f"runpy.run_path({str(RUN)!r}, run_name='__main__')\n"
+        )
+        assert self.bare(home, "-c", interrupted) == Said(130, "", "")
+
+    def test_from_any_working_folder(self, home: Path) -> None:
+        (home / "skill_effectiveness").mkdir()
+        (home / "skill_effectiveness/__init__.py").write_text("raise SystemExit(99)")
+        said = run(home, "--version")
+        assert (said.code, said.out) == (0, "skill-effectiveness 0.1.0\n")
+
+
+def test_the_door_holds_no_logic() -> None:
+    """run.py stays a door: no function, no class."""
+    tree = ast.parse((REPOSITORY / "run.py").read_text(encoding="utf-8"))
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]

@@ -1,0 +1,185 @@
+"""A pin is made anew only by a person with a reason, and the journal remembers it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from skill_effectiveness.evidence.journal_faults import Finding, JournalCode, JournalError, JournalStatus
+from tests.support.journals import FORMS, Desk, add, copied, edited, lines, numbers, put_lines, template
+from tests.support.private import content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+REASON = "The pin was deleted by a clean-up script."
+
+
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Desk]:
+    base = tmp_path_factory.mktemp("templates").resolve()
+    return {form: template(base, form, 4) for form in FORMS}
+
+
+@pytest.fixture(params=FORMS)
+def desk(request: pytest.FixtureRequest, templates: dict[str, Desk], tmp_path: Path) -> Desk:
+    return copied(templates[request.param], tmp_path.resolve())
+
+
+def refused(desk: Desk, reason: str = REASON) -> JournalCode:
+    before = {name: data for name, data in content(desk.base).items() if not name.endswith(".lock")}
+    with pytest.raises(JournalError) as caught:
+        desk.repin(reason)
+    after = {name: data for name, data in content(desk.base).items() if not name.endswith(".lock")}
+    assert after == before
+    return JournalCode(caught.value.faults[0].code)
+
+
+def kept(desk: Desk) -> dict[str, object]:
+    """What the journal keeps about the making."""
+    if desk.form == "single":
+        record = json.loads(desk.pin.read_bytes())["repins"][-1]
+    else:
+        with desk.open() as journal:
+            record = [row.body for row in journal.rows() if row.type == "repin"][-1]
+    assert isinstance(record, dict)
+    return record
+
+
+def cut(desk: Desk) -> None:
+    put_lines(desk.rows(), lines(desk.rows())[:-2])
+
+
+def roll_back(desk: Desk) -> None:
+    yesterday = {path: path.read_bytes() for path in (desk.rows(), desk.pin)}
+    desk.fill(2, 80)
+    for path, data in yesterday.items():
+        path.write_bytes(data)
+
+
+def lag(desk: Desk) -> None:
+    pin, copy = desk.pin.read_bytes(), desk.copy().read_bytes()
+    with desk.open() as journal:
+        add(journal, *range(4, 12))
+        add(journal, 12)
+    desk.pin.write_bytes(pin)
+    desk.copy().write_bytes(copy)
+
+
+@pytest.mark.parametrize(
+    ("harm", "finding", "left"),
+    [
+        (lambda desk: desk.pin.unlink(), Finding.PIN_MISSING, 4),
+        (lambda desk: desk.pin.write_bytes(b"\0" * 200), Finding.PIN_DAMAGED, 4),
+        (cut, Finding.TRUNCATED, 2),
+        (roll_back, Finding.ROLLED_BACK, 4),
+        (lag, Finding.PIN_BEHIND, 13),
+    ],
+    ids=["missing", "damaged", "truncated", "rolled-back", "behind"],
+)
+def test_with_a_reason_it_goes_on_and_remembers(
+    desk: Desk, harm: Callable[[Desk], object], finding: Finding, left: int
+) -> None:
+    """E35: the finding and the reason are kept in a row, or (E62) in the new pin."""
+    known = json.loads(desk.pin.read_bytes())
+    harm(desk)
+    was = desk.pin.exists() and desk.pin.read_bytes()
+    report = desk.repin(REASON)
+    assert report.status is JournalStatus.INTACT
+    record = kept(desk)
+    assert (record["findings"], record["reason"]) == ([str(finding)], REASON)
+    if finding in {Finding.PIN_MISSING, Finding.PIN_DAMAGED}:
+        assert record["former"] is None
+    else:
+        pin = json.loads(was)
+        assert record["former"] == {"count": pin["count"], "head": pin["head"]}
+    with desk.open() as journal:
+        add(journal, 99)
+        assert len(numbers(journal)) == left + 1
+        renamed = desk.form == "single" and record["former"] is None
+        assert (journal.journal_id == known["journal_id"]) is not renamed
+    assert desk.verify().status is JournalStatus.INTACT
+
+
+def test_a_second_time(desk: Desk) -> None:
+    """E62: the single-file form keeps every making, oldest first."""
+    for reason in ("one", "two"):
+        put_lines(desk.pin, [edited(desk.pin.read_bytes(), count=77)])
+        desk.repin(reason)
+    if desk.form == "single":
+        assert [entry["reason"] for entry in json.loads(desk.pin.read_bytes())["repins"]] == ["one", "two"]
+    else:
+        with desk.open() as journal:
+            assert [row.body["reason"] for row in journal.rows() if row.type == "repin"] == ["one", "two"]
+
+
+@pytest.mark.parametrize("reason", ["", " ", "\n\t", "x" * 10_001, "\ud800"])
+def test_without_a_reason_nothing_happens(desk: Desk, reason: str) -> None:
+    """E35: and what is no text is no reason."""
+    desk.pin.unlink()
+    assert refused(desk, reason) is JournalCode.REASON_NEEDED
+
+
+def test_a_right_pin_is_left_alone(desk: Desk) -> None:
+    assert refused(desk) is JournalCode.REPIN_REFUSED
+    with desk.last().open("ab") as file:
+        file.write(b"torn")
+    assert refused(desk) is JournalCode.REPIN_REFUSED
+
+
+def test_wrong_rows_are_not_repaired_by_a_pin(desk: Desk) -> None:
+    """F43: no new pin covers a damage of the rows."""
+    whole = lines(desk.rows())
+    put_lines(desk.rows(), [*whole[:2], *whole[3:]])
+    assert refused(desk) is JournalCode.REPIN_REFUSED
+    desk.pin.unlink()
+    assert refused(desk) is JournalCode.REPIN_REFUSED
+    put_lines(desk.rows(), [b"{}\n", *whole[1:]])
+    assert refused(desk) is JournalCode.REPIN_REFUSED
+
+
+def test_a_missing_segment_is_not_repaired_by_a_pin(tmp_path: Path) -> None:
+    desk = Desk(tmp_path.resolve(), segment_limit=300)
+    desk.fill(6)
+    desk.rows(1).unlink()
+    assert refused(desk) is JournalCode.REPIN_REFUSED
+    for path in desk.folder.glob("0*.jsonl"):
+        path.unlink()
+    assert refused(desk) is JournalCode.REPIN_REFUSED
+
+
+def test_a_torn_tail_is_settled_on_the_way(desk: Desk) -> None:
+    """E30: bytes behind the last row are set aside as always."""
+    put_lines(desk.pin, [edited(desk.pin.read_bytes(), count=77)])
+    with desk.last().open("ab") as file:
+        file.write(b"torn")
+    report = desk.repin(REASON)
+    assert (report.status, report.tears) == (JournalStatus.INTACT_WITH_TEARS, 1)
+    assert [path.read_bytes() for path in desk.torn.iterdir()] == [b"torn"]
+
+
+def test_tears_of_a_lost_pin_are_found_again(tmp_path: Path) -> None:
+    """E62: the files of torn tails tell what the pin told."""
+    desk = Desk(tmp_path.resolve(), "single")
+    desk.fill(2)
+    with desk.rows().open("ab") as file:
+        file.write(b"torn")
+    desk.fill(1, 2)
+    tears = json.loads(desk.pin.read_bytes())["tears"]
+    desk.pin.unlink()
+    report = desk.repin(REASON, group_max=5)
+    assert (report.status, report.tears) == (JournalStatus.INTACT_WITH_TEARS, 1)
+    pin = json.loads(desk.pin.read_bytes())
+    assert (pin["tears"], pin["group_max"]) == (tears, 5)
+
+
+def test_nothing_is_begun_by_it(tmp_path: Path) -> None:
+    for form in FORMS:
+        desk = Desk(tmp_path.resolve() / form, form)
+        desk.base.mkdir()
+        with desk.roots():
+            pass
+        assert refused(desk) is JournalCode.JOURNAL_MISSING
