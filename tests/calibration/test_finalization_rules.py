@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,7 +16,9 @@ from skill_effectiveness.calibration.finalization_rules import (
     Step,
     next_step,
 )
-from tests.support.examinations import Anything
+
+if TYPE_CHECKING:
+    from tests.support.examinations import Anything
 
 A, E, D, U = FileFound.ABSENT, FileFound.EQUAL, FileFound.DIFFERENT, FileFound.UNSAFE
 RECOVERY = CalibrationCode.FINALIZATION_RECOVERY_REQUIRED

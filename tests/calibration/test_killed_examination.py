@@ -148,6 +148,6 @@ def test_a_resume_killed_at_every_step(
 def test_killed_in_a_call(tmp_path: Path, reference: bytes, times: int) -> None:
     """R9 R28: whether the answer was lost or never given, the attempt is spent and the next one asked."""
     for attempt in range(1, times + 1):
-        assert not survives(tmp_path, UnsyncedFs(), die_in=f"r1-a{attempt}")
+        assert not survives(tmp_path, UnsyncedFs(), die_in=f"r01-a{attempt}")
     check_recovered(tmp_path, reference, extra=times)
-    assert set(asked(tmp_path)) == {*(f"r1-a{attempt}" for attempt in range(1, times + 2)), "r02-a1"}
+    assert set(asked(tmp_path)) == {*(f"r01-a{attempt}" for attempt in range(1, times + 2)), "r02-a1"}
