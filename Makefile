@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 DEMO_OUT ?= $(shell mktemp -d "$${TMPDIR:-/tmp}/skill-effectiveness-demo.XXXXXX")
 JOBS ?= 2
 
-.PHONY: help setup demo test lint format bench statements schemas contract clean
+.PHONY: help setup demo test lint format bench statements schemas contract wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml
 
 # Code and frozen inputs that others could write are refused when they are hashed; some umasks make clones so.
 .PHONY: modes
-modes:
+modes: ## take group and world write permission off code and frozen inputs
 	@chmod go-w . && chmod -R go-w eval arms fixtures schemas run.py
 
 demo: $(STAMP) modes ## examine two simulated reviewers, seal and verify both, draw their sheets
@@ -57,6 +57,13 @@ statements: $(STAMP) ## which numbered statements have a test and which have non
 contract: $(STAMP) modes ## drive the real command lines against the loopback model server
 	@tools/install_clis
 	@tools/contract
+
+wheel: $(STAMP) ## build the wheel, install it without extras in an empty environment and run the demonstration there
+	@rm -rf build/wheel && mkdir -p build/wheel
+	@umask 022 && $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	@umask 022 && "$(PYTHON)" -m venv build/wheel/venv
+	@umask 022 && build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
+	@cd build/wheel && venv/bin/skill-effectiveness reviewers demo --out "$(DEMO_OUT)"
 
 clean: ## remove what the targets above made here
 	rm -rf $(VENV) .clis .mypy_cache .ruff_cache .pytest_cache .hypothesis

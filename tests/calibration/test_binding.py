@@ -38,6 +38,7 @@ PROPOSAL: dict[str, Any] = {
     "known_answer_fixture_hash": OTHER,
     "case_fixture_hash": OTHER,
     "pilot_gates_hash": OTHER,
+    "licence_policy_hash": OTHER,
     "prompt_hash": OTHER,
     "repeat_count": 2,
     "timeout_seconds": 220,

@@ -503,6 +503,39 @@ class TestBinding:
             ask(out, Scripted(always("tie"), **change), resume=True)
         assert (caught.value.code, caught.value.field) == (RefusalCode.BINDING_DIFFERS, field)
 
+    @pytest.mark.parametrize("bank", list(BankName))
+    @pytest.mark.parametrize(
+        ("file", "change", "field"),
+        [
+            (
+                "licence-policy",
+                lambda policy: policy["probe_rules"][-1]["favoured"].update({"win_share_max": 1.0}),
+                "licence_policy_hash",
+            ),
+            ("licence-policy", lambda policy: policy.update({"flip_rate_max": 0.9}), "licence_policy_hash"),
+            (
+                "pilot-gates",
+                lambda gates: gates["thresholds"].update({"reviewer_known_answer_accuracy_min": 0.1}),
+                "pilot_gates_hash",
+            ),
+        ],
+        ids=["probe rule", "policy", "gates"],
+    )
+    def test_other_rules_are_refused_by_field(
+        self, tmp_path: Path, bank: BankName, file: str, change: Anything, field: str
+    ) -> None:
+        """R29: nobody loosens the rules between two repeats."""
+        (tmp_path / "frozen").mkdir()
+        fs = CopiedFs(tmp_path / "frozen")
+        out, provider = open_out(tmp_path, fs), Scripted(failing_at(2))
+        plan = replace(REAL, bank=bank)
+        with pytest.raises(ExaminationRefused):
+            run_examination(out, Reviewer.real(provider), plan)
+        fs.edit(f"fixtures/{file}.json", change)
+        found = refused(out, Reviewer.real(provider), plan, resume=True)
+        assert (found.code, found.field) == (RefusalCode.BINDING_DIFFERS, field)
+        assert len(provider.calls) == 2
+
     def test_another_manifest_is_refused_by_field(self, out: PrivateRoot) -> None:
         """R29: the code that asks is bound as well."""
         run_examination(out)

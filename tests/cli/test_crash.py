@@ -69,7 +69,7 @@ class TestRecord:
         assert set(document["versions"]) == {"python", "platform", "skill-effectiveness"}
 
     def test_no_payload(self, tmp_path: Path) -> None:
-        """E51: neither the text of an error nor a variable, nor where the code lies."""
+        """Neither the text of an error nor a variable, nor where the code lies."""
         crash.record(failed(), around(tmp_path))
         (file,) = (state(tmp_path) / "crash").iterdir()
         text = file.read_text()

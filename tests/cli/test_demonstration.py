@@ -117,7 +117,7 @@ class TestNotVerified:
     def test_a_damaged_sealed_folder_is_refused(
         self, command: Callable[..., Said], home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """R41: a demonstration whose seal does not verify is exit 1, and says so."""
+        """A demonstration whose seal does not verify is exit 1, and says so."""
         verify = demonstration.verify_folder
 
         def tampered(folder: Path, *rest: object, **named: object) -> object:

@@ -192,7 +192,7 @@ def close(numbers: list[int]) -> None:
 
 
 def test_no_core_file_can_hold_a_key(command: Callable[..., Said]) -> None:
-    """E51: evidence.md section 9; also for whatever is started later."""
+    """evidence.md section 9; also for whatever is started later."""
     command("--version")
     assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
 

@@ -27,7 +27,7 @@ def sheet(tmp_path_factory: pytest.TempPathFactory) -> MetricsSheet:
 
 
 def test_a_row_has_every_figure_with_its_interval(sheet: MetricsSheet) -> None:
-    """R23 R25: 24 of 24 is 0.862 to 1 whatever the number of runs; what nobody counted is unknown."""
+    """R25: 24 of 24 is 0.862 to 1 whatever the number of runs; what nobody counted is unknown."""
     row = sheets.row(sheet.reviewers[0], "pass", name="perfect")
     assert len(row) == len(sheets.COLUMNS)
     assert row[:5] == ("perfect", "pass", "2", "1.000 (0.86 to 1.00)", "1.000 (0.86 to 1.00)")

@@ -221,7 +221,7 @@ class TestFail:
     def test_the_check_that_fails_is_named(
         self, command: Callable[..., Said], sealed: Path, tamper: Callable[[Path], None], number: int
     ) -> None:
-        """R45 R41: exit 1, the number in the lines, and nothing of what the pair says."""
+        """R45: exit 1, the number in the lines, and nothing of what the pair says."""
         tamper(sealed)
         said = command("verify", sealed, "--pub", "signer.pub")
         assert said.code == 1
@@ -253,7 +253,7 @@ class TestFail:
 
     @pytest.mark.parametrize("what", ["folder", "fifo", "link", "empty", "huge"])
     def test_a_seal_that_is_no_file(self, command: Callable[..., Said], sealed: Path, what: str) -> None:
-        """E37: it answers; it never hangs."""
+        """F45: it answers; it never hangs."""
         path = sealed / SEAL
         path.unlink()
         if what == "folder":

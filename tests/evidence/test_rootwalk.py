@@ -554,22 +554,29 @@ class TestCheckout:
         assert caught.value.code is FileCode.MISSING
 
 
+def file(path: Path) -> Path:
+    """An empty file at this path, with the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
 class TestFindCheckout:
     def test_is_the_nearest_folder_with_a_repository(self, place: Path) -> None:
-        (place / "a" / "b" / "c").mkdir(parents=True)
+        door = file(place / "a" / "b" / "c" / "run.py")
         (place / "a" / ".git").mkdir()
         (place / "a" / "b" / "pyproject.toml").write_text("")
-        assert find_checkout(place / "a" / "b" / "c" / "run.py") == place / "a"
+        assert find_checkout(RealFs(), door) == place / "a"
         (place / "a" / "b" / ".git").write_text("gitdir: elsewhere")
-        assert find_checkout(place / "a" / "b" / "c" / "run.py") == place / "a" / "b"
+        assert find_checkout(RealFs(), door) == place / "a" / "b"
 
     def test_else_the_nearest_project(self, place: Path) -> None:
-        (place / "a" / "b").mkdir(parents=True)
+        door = file(place / "a" / "b" / "run.py")
         (place / "a" / "pyproject.toml").write_text("")
-        assert find_checkout(place / "a" / "b" / "run.py") == place / "a"
+        assert find_checkout(RealFs(), door) == place / "a"
 
     def test_else_the_package_itself(self, place: Path) -> None:
-        found = find_checkout(place / "run.py")
+        found = find_checkout(RealFs(), file(place / "run.py"))
         assert (found.name, (found / "evidence" / "root.py").is_file()) == ("skill_effectiveness", True)
 
     def test_of_an_installed_distribution_is_its_package(self, place: Path) -> None:
@@ -583,13 +590,27 @@ class TestFindCheckout:
             / "skill_effectiveness"
             / "x.py"
         )
-        door.parent.mkdir(parents=True)
+        file(door)
         (place / "project" / ".git").mkdir()
-        assert find_checkout(door).name == "skill_effectiveness"
+        assert find_checkout(RealFs(), door).name == "skill_effectiveness"
+
+    def test_of_a_package_with_frozen_data_inside_is_that_package(self, place: Path) -> None:
+        """E13: it is installed wherever it lies, so its results may lie in the project beside it."""
+        package = place / "project" / "vendor" / "skill_effectiveness"
+        (package / "frozen").mkdir(parents=True)
+        (place / "project" / ".git").mkdir()
+        assert find_checkout(RealFs(), file(package / "cli" / "door.py"), package) == package
+
+    def test_goes_through_the_file_operations_it_is_given(self, place: Path) -> None:
+        """E13: a folder that cannot be looked into is said and not taken for one without a repository."""
+        door = file(place / "run.py")
+        fs = FaultFs(RealFs(), Injection("lstat", errno.EACCES, about=lambda path: path.endswith(".git")))
+        with pytest.raises(FileError):
+            find_checkout(fs, door)
 
     def test_follows_a_link_to_the_door(self, place: Path) -> None:
         (place / "repo" / ".git").mkdir(parents=True)
         (place / "repo" / "run.py").write_text("")
         (place / "bin").mkdir()
         (place / "bin" / "run").symlink_to(place / "repo" / "run.py")
-        assert find_checkout(place / "bin" / "run") == place / "repo"
+        assert find_checkout(RealFs(), place / "bin" / "run") == place / "repo"

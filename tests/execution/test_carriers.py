@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import psutil
 
+from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import Leftover, carriers, leftovers
 from skill_effectiveness.execution.carriers import kill_carriers
 from tests.support.processes import PATH, alive, call, wait_until
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+AROUND = Surroundings.real()
 # Nobody else's token begins like this.
 TOKEN = f"c0ffee{os.getpid():010x}"
 
@@ -81,13 +82,13 @@ class TestKilling:
             tree = psutil.Process(child.pid)
             assert wait_until(lambda: [one.name() for one in tree.children()] == ["sleep"])
             below = tree.children()[0].pid
-            assert kill_carriers(TOKEN, None, time.monotonic) == (2, 0)
+            assert kill_carriers(TOKEN, None, AROUND) == (2, 0)
             assert not alive(child.pid)
             assert not alive(below)
 
     def test_others_are_left_alone(self) -> None:
         with carrier(TOKEN + "a") as other:
-            assert kill_carriers(TOKEN, None, time.monotonic) == (0, 0)
+            assert kill_carriers(TOKEN, None, AROUND) == (0, 0)
             assert other.poll() is None
 
     def test_what_will_not_die_is_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,6 +100,6 @@ class TestKilling:
         monkeypatch.setattr(psutil.Process, "kill", refuse)
         monkeypatch.setattr(carriers, "KILL_SECONDS", 0.1)
         with carrier(TOKEN) as child:
-            assert kill_carriers(TOKEN, None, time.monotonic) == (1, 1)
+            assert kill_carriers(TOKEN, None, AROUND) == (1, 1)
             monkeypatch.undo()
             assert child.poll() is None

@@ -343,6 +343,28 @@ class TestEnds:
         )
         assert (result.ended, result.exit_code) == (Ended.EXITED, 4)
 
+    def test_a_second_turn_takes_the_marker_back(self) -> None:
+        """F6: a program that goes on after its marker is not ended, however long that takes."""
+        lines = Lines(marker=b"end")
+        result = call(
+            ["/bin/sh", "-c", "echo end; echo again; /bin/sleep 0.9; echo end; exit 3"],
+            on_line=lines,
+            limits=Limits(10, grace_seconds=0.3),
+        )
+        assert (result.ended, result.exit_code) == (Ended.EXITED, 3)
+        assert lines == [b"end", b"again", b"end"]
+
+    def test_the_grace_begins_anew_with_every_marker(self) -> None:
+        """F6: also when the old marker, its end and the new one arrive together."""
+        lines = Lines(marker=b"end")
+        result = call(
+            ["/bin/sh", "-c", r"echo end; /bin/sleep 0.4; printf 'again\nend\n'; /bin/sleep 0.4; exit 3"],
+            on_line=lines,
+            limits=Limits(10, grace_seconds=0.6),
+        )
+        assert (result.ended, result.exit_code) == (Ended.EXITED, 3)
+        assert lines == [b"end", b"again", b"end"]
+
     def test_silence_without_a_marker_is_no_end(self) -> None:
         """F6: a stream that stops in the middle runs into the wall limit."""
         lines = Lines(marker=b"end")

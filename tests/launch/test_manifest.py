@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -259,6 +260,40 @@ class TestDependencies:
             built(house, dependencies=("made-up",))
 
 
+def normal(name: str) -> str:
+    """The name of a distribution as the manifest spells it."""
+    return name.lower().replace("_", "-")
+
+
+def closure(names: set[str]) -> set[str]:
+    """These distributions and whatever they require here, without extras."""
+    found: set[str] = set()
+    waiting = set(names)
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        required = map(Requirement, metadata.requires(name) or [])
+        needed = (each for each in required if each.marker is None or each.marker.evaluate({"extra": ""}))
+        waiting |= {normal(each.name) for each in needed} - found
+    return found
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Top names of what a source imports when it runs, in functions too; not what only type checkers read."""
+    found: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                continue
+            case ast.Import(names=names):
+                found |= {name.name.partition(".")[0] for name in names}
+            case ast.ImportFrom(module=str(module), level=0):
+                found.add(module.partition(".")[0])
+            case _:
+                found |= imported(node)
+    return found
+
+
 class TestCalibration:
     def test_binds_every_module_and_the_frozen_files(self) -> None:
         """Its code, what that loads, the adapters, the judged bank, the gates, the wire schemas."""
@@ -268,7 +303,10 @@ class TestCalibration:
         }
         expected = {f"skill_effectiveness/{name}" for name in code | {"__init__.py"}}
         expected |= {
+            "fixtures/licence-policy.json",
             "fixtures/pilot-gates.json",
+            "fixtures/reviewer-bias-probe-answers.json",
+            "fixtures/reviewer-bias-probes.json",
             "fixtures/reviewer-calibration-cases.json",
             "fixtures/reviewer-calibration-known-answers.json",
         }
@@ -314,17 +352,21 @@ class TestCalibration:
         with pytest.raises(ManifestError, match="fixtures"):
             calibration_manifest()
 
-    def test_the_dependencies_are_closed(self) -> None:
-        """B13: whatever a listed distribution requires here is listed."""
-        listed = set(calibration_dependencies())
-        for name in sorted(listed):
-            for text in metadata.requires(name) or []:
-                requirement = Requirement(text)
-                if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                    assert requirement.name.lower().replace("_", "-") in listed, name
-        assert sorted(listed) == list(calibration_dependencies())
+    def test_the_dependencies_are_what_the_rooms_can_load_and_no_more(self) -> None:
+        """B13: what their sources import anywhere, and what that requires here."""
+        rooms = ("calibration", "evidence", "execution", "launch", "protocol", "providers")
+        sources = [path for room in rooms for path in sorted((PACKAGE / room).rglob("*.py"))]
+        owners = metadata.packages_distributions()
+        tops = {top for path in sources for top in imported(ast.parse(path.read_bytes()))}
+        named = {normal(owner) for top in tops for owner in owners.get(top, [])} - {"skill-effectiveness"}
+        assert {"numpy", "psutil", "pydantic"} <= named
+        assert calibration_dependencies() == tuple(sorted(closure(named)))
 
-    def test_whatever_the_rooms_load_is_listed(self) -> None:
+    def test_an_installation_without_extras_has_every_dependency(self) -> None:
+        """B13: whoever installs the wheel alone can examine."""
+        assert set(calibration_dependencies()) <= closure({"skill-effectiveness"})
+
+    def test_the_dependencies_hold_whatever_loading_the_rooms_loads(self) -> None:
         """B13: found by loading every module of every room."""
         rooms = ("calibration", "evidence", "execution", "launch", "protocol", "providers")
         modules = [
@@ -343,7 +385,7 @@ class TestCalibration:
         )
         owners = metadata.packages_distributions()
         loaded = {
-            owner.lower().replace("_", "-")
+            normal(owner)
             for name in json.loads(done.stdout)
             for owner in owners.get(name, [])
         }

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skill_effectiveness.evidence.fsops import RealFs
+from skill_effectiveness.launch import manifest
 from skill_effectiveness.protocol.errors import ProtocolCode, ProtocolError
 from skill_effectiveness.protocol.resources import (
     FROZEN_FILE_LIMIT,
     frozen_folder,
     read_frozen,
-    source_checkout,
 )
 from tests.support.frozen import CopiedFs
 
@@ -46,40 +46,15 @@ class TestLayout:
         assert caught.value.code is ProtocolCode.FIXTURE_INVALID
         assert str(tmp_path) not in str(caught.value)
 
+    def test_what_is_hashed_lies_where_what_is_read_lies(self, tmp_path: Path) -> None:
+        """Both are asked about a package whose frozen data are not where its checkout has them."""
+        package = tmp_path / "lib" / "skill_effectiveness"
+        (package / "frozen").mkdir(parents=True)
+        (tmp_path / "fixtures").mkdir()
+        assert manifest.frozen_folder(package) == frozen_folder(package) == package / "frozen"
+
     def test_this_checkout_is_found(self) -> None:
         assert (frozen_folder() / GATES).is_file()
-
-
-class TestSourceCheckout:
-    def test_the_nearest_folder_with_git_wins_over_a_nearer_project_file(self, tmp_path: Path) -> None:
-        package = tmp_path / "work" / "eval" / "skill_effectiveness"
-        package.mkdir(parents=True)
-        (tmp_path / "work" / "pyproject.toml").touch()
-        (tmp_path / ".git").mkdir()
-        assert source_checkout(package) == tmp_path
-
-    def test_git_may_be_a_file_as_in_a_linked_worktree(self, tmp_path: Path) -> None:
-        package = tmp_path / "eval" / "skill_effectiveness"
-        package.mkdir(parents=True)
-        (tmp_path / ".git").write_text("gitdir: elsewhere\n")
-        assert source_checkout(package) == tmp_path
-
-    def test_a_project_file_serves_where_there_is_no_git(self, tmp_path: Path) -> None:
-        package = tmp_path / "eval" / "skill_effectiveness"
-        package.mkdir(parents=True)
-        (tmp_path / "pyproject.toml").touch()
-        assert source_checkout(package) == tmp_path
-
-    def test_without_either_it_is_the_folder_that_holds_the_fixtures(self, tmp_path: Path) -> None:
-        package = tmp_path / "eval" / "skill_effectiveness"
-        package.mkdir(parents=True)
-        assert source_checkout(package) == tmp_path
-
-    def test_an_installed_package_is_its_own(self, tmp_path: Path) -> None:
-        package = tmp_path / "venv" / "skill_effectiveness"
-        (package / "frozen").mkdir(parents=True)
-        (tmp_path / ".git").mkdir()
-        assert source_checkout(package) == package
 
 
 class TestReading:

@@ -63,7 +63,7 @@ def manifest() -> str:
 
 def read_inputs_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spare tests that examine hundreds of times the reading of a bank that does not change."""
-    for module in ("sample", "repeats"):
+    for module in ("sample", "repeats", "finalization"):
         monkeypatch.setattr(
             f"skill_effectiveness.calibration.{module}.load_inputs", lambda _fs, _name: INPUTS
         )

@@ -42,6 +42,7 @@ def surroundings(
         fs=fs or RealFs(),
         now=lambda: now,
         monotonic=time.monotonic,
+        sleep=time.sleep,
         entropy=entropy,
         environ={} if environ is None else environ,
         pid=os.getpid() if pid is None else pid,

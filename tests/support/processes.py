@@ -44,15 +44,17 @@ def say(text):
 
 
 class Lines(list[bytes]):
-    """Keeps every line; the terminal marker is a line that equals `marker`."""
+    """Keeps every line; the terminal marker, a line that equals `marker`, stands until a line `again`."""
 
     def __init__(self, marker: bytes | None = None) -> None:
         super().__init__()
         self.marker = marker
+        self.stands = False
 
     def __call__(self, line: bytes) -> bool:
         self.append(line)
-        return line == self.marker
+        self.stands = line == self.marker or (self.stands and line != b"again")
+        return self.stands
 
 
 def python(source: str, *arguments: object) -> list[str]:

@@ -24,7 +24,6 @@ from skill_effectiveness.calibration.models import (
     to_json,
 )
 from skill_effectiveness.evidence.canonical import digest_object
-from skill_effectiveness.protocol.policy import policy_hash
 from skill_effectiveness.protocol.words import BankName
 
 if TYPE_CHECKING:
@@ -149,5 +148,5 @@ def _probed(evidence: EvidenceDocument, inputs: FrozenInputs) -> dict[str, Any]:
         "calibration_status": "not_applicable",
         "calibration_evaluation": found,
         "calibration_evaluation_hash": digest_object(to_json(found)),
-        "licence_policy_hash": policy_hash(inputs.policy),
+        "licence_policy_hash": inputs.policy_hash,
     }

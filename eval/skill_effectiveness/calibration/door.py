@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.calibration import actions
@@ -29,10 +31,11 @@ from skill_effectiveness.calibration.wire import (
 )
 from skill_effectiveness.evidence import crash
 from skill_effectiveness.evidence.pointer import printable
+from skill_effectiveness.evidence.root import find_checkout
+from skill_effectiveness.evidence.root import find_checkout
 from skill_effectiveness.evidence.signals import Terminated
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.launch.faults import DriftError, LaunchError
-from skill_effectiveness.protocol.resources import source_checkout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,9 +73,10 @@ def main(started: Started) -> int:
     """
     cutoff = Cutoff()
     with cutoff.heard():
+        around = replace(Surroundings.real(), environ=started.environ)
         way = Doorway(
-            around=replace(Surroundings.real(), environ=started.environ),
-            checkout=source_checkout(),
+            around=around,
+            checkout=find_checkout(around.fs, Path(__file__)),
             manifest=lambda: current_manifest(started),
             cutoff=cutoff,
             binders=BINDERS,

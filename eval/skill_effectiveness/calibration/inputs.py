@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skill_effectiveness.protocol.cases import Bank, BankName, load_bank
 from skill_effectiveness.protocol.gates import PilotGates, gates_hash, load_gates
-from skill_effectiveness.protocol.policy import LicencePolicy, load_policy
+from skill_effectiveness.protocol.policy import LicencePolicy, load_policy, policy_hash
 
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.fsops import FileSystem
@@ -25,6 +25,11 @@ class FrozenInputs:
     def gates_hash(self) -> str:
         """The object digest of the gates."""
         return gates_hash(self.gates)
+
+    @property
+    def policy_hash(self) -> str:
+        """The object digest of the licence policy."""
+        return policy_hash(self.policy)
 
 
 def load_inputs(fs: FileSystem, name: BankName) -> FrozenInputs:

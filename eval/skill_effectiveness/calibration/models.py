@@ -266,6 +266,7 @@ class Binding(Record):
     known_answer_fixture_hash: DigestText
     case_fixture_hash: DigestText
     pilot_gates_hash: DigestText
+    licence_policy_hash: DigestText
     prompt_hash: DigestText
     repeat_count: RepeatCount
     timeout_seconds: TimeoutSeconds

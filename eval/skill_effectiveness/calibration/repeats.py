@@ -225,6 +225,7 @@ def _bind(
         "known_answer_fixture_hash": inputs.bank.known_answer_fixture_hash,
         "case_fixture_hash": inputs.bank.case_fixture_hash,
         "pilot_gates_hash": inputs.gates_hash,
+        "licence_policy_hash": inputs.policy_hash,
         "prompt_hash": prompt_hash(),
         "repeat_count": plan.repeats,
         "timeout_seconds": plan.timeout_seconds,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from skill_effectiveness.cli.door import checkout
 from skill_effectiveness.cli.refusals import REFUSED
 from skill_effectiveness.evidence import crash
 from skill_effectiveness.evidence.crash import version
-from skill_effectiveness.protocol.resources import source_checkout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,4 +59,4 @@ def record(unforeseen: BaseException, around: Surroundings, root: PrivateRoot | 
         around: when it happened; where the state folder is.
         root: the command's own folder; tried first.
     """
-    return crash.record(unforeseen, around, root, checkout=source_checkout())
+    return crash.record(unforeseen, around, root, checkout=checkout())

@@ -14,12 +14,11 @@ from skill_effectiveness.calibration.reviewer import Reviewer
 from skill_effectiveness.calibration.sealing import seal_pair, verify_folder
 from skill_effectiveness.cli import crash, screen, sheets
 from skill_effectiveness.cli.boundary import ExitCode
-from skill_effectiveness.cli.door import absolute, surroundings
+from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.plots import reviewer_plot
 from skill_effectiveness.cli.progress import ExaminationProgress
 from skill_effectiveness.evidence.keys import load_public_key, load_signing_key, new_signing_key
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
-from skill_effectiveness.protocol.resources import source_checkout
 from skill_effectiveness.protocol.words import BankName
 from skill_effectiveness.providers import SimulatedSettings
 
@@ -59,7 +58,7 @@ def demo(
     around = surroundings()
     inputs = load_inputs(around.fs, BankName.JUDGED)
     with (
-        PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=source_checkout()) as root,
+        PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout()) as root,
         crash.kept_in(root),
     ):
         new_signing_key(root, KEY)

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
+from skill_effectiveness.evidence.root import find_checkout
 from skill_effectiveness.evidence.surroundings import Surroundings
 
 
@@ -13,6 +14,12 @@ from skill_effectiveness.evidence.surroundings import Surroundings
 def surroundings() -> Surroundings:
     """The surroundings of this process; every command passes them on."""
     return Surroundings.real()
+
+
+@cache
+def checkout() -> Path:
+    """The source checkout of this program, which no folder for results may touch (evidence.md section 4)."""
+    return find_checkout(surroundings().fs, Path(__file__))
 
 
 def absolute(path: str | Path) -> Path:

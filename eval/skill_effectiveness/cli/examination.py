@@ -15,11 +15,10 @@ from skill_effectiveness.calibration.repeats import REPEATS, TIMEOUT_SECONDS, Ex
 from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
 from skill_effectiveness.cli import crash, screen, sheets
 from skill_effectiveness.cli.boundary import ExitCode
-from skill_effectiveness.cli.door import absolute, surroundings
+from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.progress import ExaminationProgress
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
-from skill_effectiveness.protocol.resources import source_checkout
 from skill_effectiveness.protocol.words import BankName
 from skill_effectiveness.providers import CodexProvider, SimulatedSettings
 from skill_effectiveness.providers.simulated import LARGEST_SEED
@@ -103,7 +102,7 @@ def reviewer_calibration(  # one parameter per option is what a command line is
     reviewer = reviewer_of(program, given, bank, around)
     plan = ExaminationPlan(model, reviewer_family, repeats, timeout_seconds, bank)
     with (
-        PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=source_checkout()) as root,
+        PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout()) as root,
         crash.kept_in(root),
         ExaminationProgress(f"{provider} {model}", repeats) as progress,
     ):

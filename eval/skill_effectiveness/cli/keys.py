@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from skill_effectiveness.cli import screen
-from skill_effectiveness.cli.door import absolute, surroundings
+from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.fsops import read_all, read_public, write_new_public
@@ -27,7 +27,6 @@ from skill_effectiveness.evidence.keys import (
     public_pem,
 )
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind, state_path
-from skill_effectiveness.protocol.resources import source_checkout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +64,7 @@ def key_root(root: Path | None, around: Surroundings, *, create: bool = False) -
     """The private root that holds `keys/`; only a new key makes it."""
     kind, path = (RootKind.STATE, state_path(around)) if root is None else (RootKind.OUT, absolute(root))
     reach = PrivateRoot.create if create else PrivateRoot.open
-    with reach(path, kind, around=around, checkout=source_checkout()) as opened:
+    with reach(path, kind, around=around, checkout=checkout()) as opened:
         yield opened
 
 

@@ -10,13 +10,12 @@ import typer
 from skill_effectiveness.calibration.sealing import SEAL, seal_pair
 from skill_effectiveness.calibration.table import TableError, read_table, score_table
 from skill_effectiveness.cli import demonstration, screen
-from skill_effectiveness.cli.door import absolute, surroundings
+from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.keys import AsJson, Ask, PassphraseFd, passphrase_of, signing_key
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.cli.scores import print_score
 from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
-from skill_effectiveness.protocol.resources import source_checkout
 
 app = typer.Typer(
     help="Score a table of verdicts, seal a published pair, or see a whole examination once.",
@@ -58,14 +57,14 @@ def seal(  # one parameter per option is what a command line is
     as_json: AsJson = False,
 ) -> None:
     """Copy one complete pair and sign it."""
-    around, checkout = surroundings(), source_checkout()
+    around = surroundings()
     name, root = key_place(key)
     private = signing_key(
         name, root, passphrase_of(around, ask=ask, descriptor=passphrase_fd, confirm=False), around
     )
     with (
-        PrivateRoot.open(absolute(examination), RootKind.OUT, around=around, checkout=checkout) as source,
-        PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout) as target,
+        PrivateRoot.open(absolute(examination), RootKind.OUT, around=around, checkout=checkout()) as source,
+        PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout()) as target,
     ):
         sealed = seal_pair(source, private, target)
     values: dict[str, object] = {

@@ -155,6 +155,11 @@ class _Wrapper:
         """See `FileSystem`."""
         return self._through("lstat", self._named(parent, name), lambda: self._inner.lstat(parent, name))
 
+    def may_execute(self, parent: int | None, name: str) -> bool:
+        """See `FileSystem`."""
+        path = self._named(parent, name)
+        return self._through("may_execute", path, lambda: self._inner.may_execute(parent, name))
+
     def listdir(self, fd: int) -> list[str]:
         """See `FileSystem`."""
         return self._through("listdir", self._path_of(fd), lambda: self._inner.listdir(fd))

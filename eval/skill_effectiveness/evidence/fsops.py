@@ -112,6 +112,9 @@ class FileSystem(Protocol):
     def lstat(self, parent: int | None, name: str) -> os.stat_result:
         """The status of a name, of the link itself if it is one."""
 
+    def may_execute(self, parent: int | None, name: str) -> bool:
+        """Whether this process, by its effective ids, may execute a file."""
+
     def listdir(self, fd: int) -> list[str]:
         """The names in an open folder, unordered."""
 
@@ -254,6 +257,11 @@ class RealFs:
     def lstat(self, parent: int | None, name: str) -> os.stat_result:
         """See `FileSystem`."""
         return os.stat(name, dir_fd=parent, follow_symlinks=False)
+
+    def may_execute(self, parent: int | None, name: str) -> bool:
+        """See `FileSystem`."""
+        # access(2) judges the real ids unless it is told otherwise, and programs are run under the effective.
+        return os.access(name, os.X_OK, dir_fd=parent, effective_ids=True, follow_symlinks=False)
 
     def listdir(self, fd: int) -> list[str]:
         """See `FileSystem`."""

@@ -97,7 +97,7 @@ class OpenJournal(ABC):
         self._state = state
         self._where = home.folder.where(name)
         self._lock = Lock(home, f".{name}.lock", LockLevel.JOURNAL)
-        self._store = Store(folder, layout, state, self._where)
+        self._store = Store(folder, layout, self._where)
         self._end = START
 
     def __enter__(self) -> Self:
@@ -194,7 +194,9 @@ class OpenJournal(ABC):
                 if found.fresh and not opening.create:
                     raise missing(self._where)
                 self._adopt(found, opening)
-                self._store.sweep_copies(self.journal_id)
+                if self._state is not None:
+                    self._store.keep_copies(self._state)
+                    self._store.sweep_copies(self.journal_id)
                 self._settle(found, repin)
 
     @abstractmethod

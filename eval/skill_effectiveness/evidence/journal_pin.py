@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 CONTRACT: Final = "skill-effectiveness-journal-head-v1"
 COPIES: Final = "pins"
+PIN_LIMIT: Final = 4_194_304
+"""Bytes of a pin that are read; enough for tens of thousands of tears."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def read_copy(state: PrivateRoot, journal_id: str) -> bytes | None:
         return None
     with state.child(COPIES) as folder:
         name = copy_name(journal_id)
-        return folder.read(name) if folder.exists(name) else None
+        return folder.read(name, PIN_LIMIT) if folder.exists(name) else None
 
 
 def copy_name(journal_id: str) -> str:

@@ -1,8 +1,9 @@
 """What lies in the folder of a journal at one moment.
 
-Verification takes no lock, because it writes nothing. So that a living writer cannot make it see a pin and
-rows of different moments, the sizes of the files are noted between two readings of the same pin, and rows are
-read up to these sizes only.
+Verification takes no lock, because it writes nothing. A living writer adds rows first and exchanges the pin
+and its copy afterwards, so these are read before the sizes of the files are noted, and rows are read up to
+these sizes only: then no pin can lead. And so that it does not lag by more than a crash explains, all is
+looked at again while the pin keeps changing.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from skill_effectiveness.evidence.chunks import file_chunks, regular_file
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import FileCode, FileError
 from skill_effectiveness.evidence.fsops import closing, read_all
-from skill_effectiveness.evidence.strict import Profile
+from skill_effectiveness.evidence.journal_pin import PIN_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from skill_effectiveness.evidence.files import Folder
     from skill_effectiveness.evidence.journal_layout import Layout
@@ -50,20 +51,27 @@ class Snapshot:
         return self.pin is not None or self.pin_fault is not None
 
 
-def take_snapshot(folder: Folder, layout: Layout) -> Snapshot:
+def take_snapshot(
+    folder: Folder, layout: Layout, on_pin: Callable[[bytes | None, str | None], object]
+) -> Snapshot:
     """Look at the parts of a journal.
+
+    Args:
+        folder: where they lie.
+        layout: their names.
+        on_pin: called with the bytes of the pin, or why there are none, before anything else is looked at;
+            called again if that must be repeated.
 
     Raises:
         FileError: the folder cannot be listed, or a status not be had.
     """
     with reported(folder.prefix or ".", reading=True):
-        pin, fault = _pin(folder, layout)
         for _ in range(_TRIES):
+            pin, fault = _pin(folder, layout)
+            on_pin(pin, fault)
             sizes, torn, foreign = _parts(folder, layout)
-            again, fault = _pin(folder, layout)
-            if again == pin:
+            if _pin(folder, layout)[0] == pin:
                 break
-            pin = again
         return Snapshot(pin, fault, sizes, torn, foreign)
 
 
@@ -92,7 +100,7 @@ def _pin(folder: Folder, layout: Layout) -> tuple[bytes | None, str | None]:
     where = folder.where(layout.pin)
     try:
         with regular_file(folder.fs, folder.fd, layout.pin, where) as fd:
-            return read_all(folder.fs, fd, Profile.DOCUMENT.max_bytes, where), None
+            return read_all(folder.fs, fd, PIN_LIMIT, where), None
     except FileError as error:
         return None, None if error.code is FileCode.MISSING else error.faults[0].sentence
 

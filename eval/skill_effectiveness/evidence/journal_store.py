@@ -43,15 +43,14 @@ class Store:
     Args:
         root: the folder with its parts; stays the caller's.
         layout: their names.
-        state: the root for copies of pins; stays the caller's.
         where: how faults name the journal.
     """
 
-    def __init__(self, root: PrivateRoot, layout: Layout, state: PrivateRoot | None, where: str) -> None:
+    def __init__(self, root: PrivateRoot, layout: Layout, where: str) -> None:
         self._root = root
         self._layout = layout
         self._where = where
-        self._copies = None if state is None else state.child(COPIES, create=True)
+        self._copies: PrivateRoot | None = None
         self._appender: Appender | None = None
         self.segment = 1
         self._pin_data: bytes | None = None
@@ -66,6 +65,17 @@ class Store:
         self._dead = True
 
     # Opening.
+
+    def keep_copies(self, state: PrivateRoot) -> None:
+        """Keep a copy of the pin from now on.
+
+        Args:
+            state: the root for copies of pins; stays the caller's.
+
+        Raises:
+            RootError, FileError: there cannot be one.
+        """
+        self._copies = state.child(COPIES, create=True)
 
     def sweep(self) -> None:
         """Remove what a crash in the middle of our own writing left beside the rows.

@@ -140,8 +140,16 @@ class _Surveyor:
             FileError, NoFirstRowError: this is no journal, or cannot be read.
             EnoughError: too much is wrong to go on.
         """
-        self._snapshot = take_snapshot(self._folder, self._layout)
-        self._read_pin()
+        self._snapshot = take_snapshot(self._folder, self._layout, self._read_pin)
+        known = [pin for pin in (self._pin, self._copy) if pin is not None]
+        self._chain = Chain(
+            self._layout.form,
+            self._findings,
+            pinned=None if self._pin is None else self._pin.position,
+            watched=[pin.count - 1 for pin in known],
+            on_row=self._on_row,
+            on_open=self._on_open,
+        )
         for name in self._snapshot.foreign:
             sentence = f"{self._folder.where(ascii(name))} is nothing that a journal has there."
             self._findings.add(Finding.FOREIGN_FILE, sentence)
@@ -154,27 +162,19 @@ class _Surveyor:
 
     # Reading.
 
-    def _read_pin(self) -> None:
-        """Read the pin and its copy, and begin the chain that is held against them."""
-        snapshot, fault = self._snapshot, self._snapshot.pin_fault
-        if snapshot.pin is not None:
+    def _read_pin(self, data: bytes | None, fault: str | None) -> None:
+        """Read the pin and its copy, from which the chain will begin."""
+        self._pin_findings = Findings()
+        self._pin = self._copy = self._copy_data = None
+        if data is not None:
             try:
-                self._pin = read_pin(snapshot.pin, self._layout.form)
+                self._pin = read_pin(data, self._layout.form)
             except EvidenceError as error:
                 fault = error.faults[0].sentence
         if fault is not None:
             self._pin_findings.add(Finding.PIN_DAMAGED, f"The pin cannot be read. {fault}")
         if self._pin is not None:
             self._read_copy(self._pin.journal_id)
-        known = [pin for pin in (self._pin, self._copy) if pin is not None]
-        self._chain = Chain(
-            self._layout.form,
-            self._findings,
-            pinned=None if self._pin is None else self._pin.position,
-            watched=[pin.count - 1 for pin in known],
-            on_row=self._on_row,
-            on_open=self._on_open,
-        )
 
     def _on_open(self, opened: JournalOpen) -> None:
         """Look for a copy of a pin that is not there itself."""

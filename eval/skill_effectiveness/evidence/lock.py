@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from enum import IntEnum
@@ -235,14 +234,14 @@ class Lock:
         """Wait for the lock."""
         from filelock import lock_descriptor  # noqa: PLC0415 - `evidence` loads with the standard library alone
 
-        monotonic = self._root.around.monotonic
-        deadline = monotonic() + wait
+        around = self._root.around
+        deadline = around.monotonic() + wait
         with self._judged(), reported(self._where):
             while not lock_descriptor(fd, blocking=False):
-                left = deadline - monotonic()
+                left = deadline - around.monotonic()
                 if left <= 0:
                     raise LockError(Fault(LockCode.LOCK_BUSY, self._where, self._busy_sentence()))
-                time.sleep(min(_POLL_SECONDS, left))
+                around.sleep(min(_POLL_SECONDS, left))
 
     def _busy_sentence(self) -> str:
         holder = self.holder()

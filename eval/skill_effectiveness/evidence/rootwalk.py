@@ -30,6 +30,7 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _NOT_A_FOLDER_ANY_MORE: Final = frozenset({errno.ENOTDIR, errno.ELOOP})
 _HOME: Final = "it must not be the home folder; name one inside"
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+_PACKAGE: Final = Path(__file__).resolve().parents[1]
 
 
 class RootKind(StrEnum):
@@ -99,21 +100,40 @@ def _holds(outer: Place | None, inner: Place | None) -> bool:
     return f"{inner.path.rstrip('/')}/".startswith(f"{outer.path.rstrip('/')}/")
 
 
-def find_checkout(door: Path) -> Path:
+def find_checkout(fs: FileSystem, door: Path, package: Path = _PACKAGE) -> Path:
     """The source checkout of the door in use.
 
     The nearest folder above it that holds `.git`, else the nearest that holds `pyproject.toml`; for an
     installed distribution its package folder, whatever project its environment belongs to.
+
+    Args:
+        fs: file operations.
+        door: a file of the program that runs; links on the way to it are followed.
+        package: the package folder of this installation.
+
+    Raises:
+        FileError: a folder above the door cannot be looked into.
     """
-    package = Path(__file__).resolve().parents[1]
-    above = door.resolve().parents
-    if _INSTALLED & {*package.parts, *(folder.name for folder in above)}:
-        return package
-    for mark in (".git", "pyproject.toml"):
-        for folder in above:
-            if (folder / mark).exists():
-                return folder
+    with reported("the source checkout", reading=True):
+        above = Path(fs.resolve(str(door))).parents
+        if _INSTALLED & {*package.parts, *(folder.name for folder in above)}:
+            return package
+        if _stands(fs, package / "frozen"):
+            return package
+        for mark in (".git", "pyproject.toml"):
+            for folder in above:
+                if _stands(fs, folder / mark):
+                    return folder
     return package
+
+
+def _stands(fs: FileSystem, path: Path) -> bool:
+    """Whether something has this name, a link included."""
+    try:
+        fs.lstat(None, str(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def check_form(path: str, homes: Sequence[str]) -> tuple[str, ...]:

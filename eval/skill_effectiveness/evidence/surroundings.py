@@ -27,6 +27,7 @@ class Surroundings:
         fs: the file operations.
         now: wall clock, aware, UTC.
         monotonic: seconds of a clock that never goes back.
+        sleep: waits that many seconds of it.
         entropy: n random bytes.
         environ: the environment of the process at start.
         pid: process id.
@@ -37,6 +38,7 @@ class Surroundings:
     fs: FileSystem
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
+    sleep: Callable[[float], None]
     entropy: Callable[[int], bytes]
     environ: Mapping[str, str]
     pid: int
@@ -53,6 +55,7 @@ class Surroundings:
             fs=fs,
             now=lambda: datetime.now(UTC),
             monotonic=time.monotonic,
+            sleep=time.sleep,
             entropy=os.urandom,
             environ=dict(os.environ),
             pid=os.getpid(),

@@ -10,7 +10,6 @@ killed, or the platform has no subreapers.
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,9 @@ import psutil
 from skill_effectiveness.execution.supervision import CALL_VARIABLE, SUPERVISOR_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    from skill_effectiveness.evidence.surroundings import Surroundings
 
 # How long KILL is repeated, in seconds.
 KILL_SECONDS = 5.0
@@ -59,22 +60,22 @@ def leftovers(token_prefix: str = "") -> tuple[Leftover, ...]:
     return tuple(sorted(found, key=lambda one: one.pid))
 
 
-def kill_carriers(token: str, session: int | None, monotonic: Callable[[], float]) -> tuple[int, int]:
+def kill_carriers(token: str, session: int | None, around: Surroundings) -> tuple[int, int]:
     """Kill whatever carries the token or belongs to the session, and everything below.
 
     Returns:
         How many were found, and how many are alive still.
     """
     found: set[psutil.Process] = set()
-    until = monotonic() + KILL_SECONDS
+    until = around.monotonic() + KILL_SECONDS
     while alive := set(_of_call(token, session)):
         found |= alive
-        if monotonic() >= until:
+        if around.monotonic() >= until:
             break
         for number in ("suspend", "kill"):
             for process in alive:
                 _signal(process, number)
-        time.sleep(PAUSE_SECONDS)
+        around.sleep(PAUSE_SECONDS)
     return len(found), len(alive)
 
 

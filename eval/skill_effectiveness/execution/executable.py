@@ -5,7 +5,6 @@ Source: providers.md P2; calibration.md section 3.
 
 from __future__ import annotations
 
-import os
 import stat
 from dataclasses import dataclass
 from enum import StrEnum
@@ -109,6 +108,7 @@ def locate(path: Path, *, around: Surroundings) -> Path:
     try:
         resolved = Path(around.fs.resolve(str(path)))
         mode = around.fs.lstat(None, str(resolved)).st_mode
+        permitted = around.fs.may_execute(None, str(resolved))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ExecutableError(
             ExecutableCode.MISSING, f"There is no program at {path}; install it or correct the path."
@@ -119,7 +119,7 @@ def locate(path: Path, *, around: Surroundings) -> Path:
         ) from error
     if not stat.S_ISREG(mode):
         raise ExecutableError(ExecutableCode.NOT_REGULAR, f"{path} is not a file; name the program itself.")
-    if not mode & (stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH) or not os.access(resolved, os.X_OK):
+    if not mode & (stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH) or not permitted:
         raise ExecutableError(
             ExecutableCode.NOT_EXECUTABLE, f"{path} may not be executed; give it execute permission."
         )

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.execution.carriers import kill_carriers
 from skill_effectiveness.execution.outcome import Ended, ProcessResult, StartFault, start_fault
-from skill_effectiveness.execution.streams import Streams, deaf
+from skill_effectiveness.execution.streams import Streams, unheard
 from skill_effectiveness.execution.supervision import Order, Supervision
 
 if TYPE_CHECKING:
@@ -74,8 +74,9 @@ def run_process(
         env: its whole environment, to which only `SKILL_EFFECTIVENESS_CALL` is added.
         stdin: what it can read; then its stdin is closed. Empty: its stdin is the null device.
         limits: what it may take; crossing one ends the tree.
-        on_line: receives each line of stdout without its LF, in order, and answers True once the terminal
-            marker was seen. An exception from it ends the tree and then reaches the caller. Once the call has
+        on_line: receives each line of stdout without its LF, in order, and answers whether the terminal
+            marker stands after it: the grace runs as long as the answer is True, and a later False takes the
+            marker back. An exception from it ends the tree and then reaches the caller. Once the call has
             been decided to be over it is not called any more.
         cancelled: asked at least every tenth of a second; True ends the tree.
         around: clock and randomness.
@@ -93,19 +94,19 @@ def run_process(
         return ProcessResult(Ended.UNSTARTABLE, start_fault=StartFault.ARGUMENT_FORM, token=token)
     try:
         call = _Call(
-            token, stdin=stdin, limits=limits, on_line=on_line, monotonic=around.monotonic, began=began
+            token, stdin=stdin, limits=limits, on_line=on_line, around=around, began=began
         )
     except OSError:
         return ProcessResult(Ended.UNSTARTABLE, start_fault=StartFault.NO_RESOURCES, token=token)
     try:
-        call.converse(order, cancelled)
+        call.run(order, cancelled)
     finally:
-        call.bury()
+        call.reap()
     return call.result()
 
 
 class _Call:
-    """One program between its start and its burial."""
+    """One program from its start until nothing of it is left."""
 
     def __init__(
         self,
@@ -114,18 +115,20 @@ class _Call:
         stdin: bytes,
         limits: Limits,
         on_line: Callable[[bytes], bool],
-        monotonic: Callable[[], float],
+        around: Surroundings,
         began: float,
     ) -> None:
         """Lay the pipes and start the supervisor; OSError when there is no process or descriptor left."""
         self._token = token
         self._limits = limits
-        self._monotonic = monotonic
+        self._around = around
+        self._monotonic = around.monotonic
         self._began = began
         self._heard_at = began
-        self._marker_at: float | None = None
+        self._marked: int | None = None
+        self._marked_at = began
         self._ended: Ended | None = None
-        self._buried = False
+        self._reaped = False
         self._found, self._alive = 0, 0
         with ExitStack() as undo:
             self._selector = undo.enter_context(selectors.DefaultSelector())
@@ -139,7 +142,7 @@ class _Call:
             self._selector.register(self._supervision, selectors.EVENT_READ)
             undo.pop_all()
 
-    def converse(self, order: bytes, cancelled: Callable[[], bool]) -> None:
+    def run(self, order: bytes, cancelled: Callable[[], bool]) -> None:
         """Start the program, write and read until it is over or has to be."""
         self._supervision.give(order, self._limits.wall_seconds)
         until = self._began + self._limits.wall_seconds
@@ -165,8 +168,8 @@ class _Call:
                 self._streams.move(key.fd)
         if self._streams.received != received:
             self._heard_at = self._monotonic()
-        if self._streams.marker_seen and self._marker_at is None:
-            self._marker_at = self._monotonic()
+        if self._streams.marked != self._marked:
+            self._marked, self._marked_at = self._streams.marked, self._monotonic()
 
     def _judge(self, *, cancelled: bool) -> None:
         """End the call where a limit or the caller says so."""
@@ -179,33 +182,33 @@ class _Call:
             self._end(Ended.WALL_TIMEOUT)
         elif limits.idle_seconds is not None and now - self._heard_at >= limits.idle_seconds:
             self._end(Ended.IDLE_TIMEOUT)
-        elif self._marker_at is not None and now - self._marker_at >= limits.grace_seconds:
+        elif self._marked is not None and now - self._marked_at >= limits.grace_seconds:
             self._end(Ended.LINGERED)
 
     def _end(self, why: Ended, *, at_once: bool = False) -> None:
         self._ended = why
-        self._streams.on_line = deaf
+        self._streams.on_line = unheard
         if at_once:
             self._supervision.kill()
         else:
             self._supervision.ask()
 
-    def bury(self) -> None:
+    def reap(self) -> None:
         """Return only when the tree is dead; interruptions wait until then, and make the end a quick one."""
         interruption: BaseException | None = None
         until = self._monotonic() + self._limits.grace_seconds + REPORT_SECONDS
         if self._undecided():
             self._end(Ended.CANCELLED, at_once=True)  # an exception is on its way to the caller
-        while not self._buried:
+        while not self._reaped:
             try:
-                self._bury(until)
+                self._reap(until)
             except (KeyboardInterrupt, SystemExit) as fault:
                 interruption = fault
                 self._supervision.kill()
         if interruption is not None:
             raise interruption
 
-    def _bury(self, until: float) -> None:
+    def _reap(self, until: float) -> None:
         overdue = until - REPORT_SECONDS + OVERDUE_SECONDS
         while not self._supervision.over and self._monotonic() < until:
             self._step(until)
@@ -214,12 +217,12 @@ class _Call:
         self._streams.close()
         self._supervision.close(EXIT_SECONDS)
         if self._supervision.unstartable is None and not self._supervision.sure:
-            self._found, self._alive = kill_carriers(self._token, self._supervision.started, self._monotonic)
+            self._found, self._alive = kill_carriers(self._token, self._supervision.started, self._around)
         self._selector.close()
-        self._buried = True
+        self._reaped = True
 
     def result(self) -> ProcessResult:
-        """The record of a buried call."""
+        """The record of a call that is over."""
         status, survivors, unkilled = self._supervision.ended or (-1, 0, 0)
         code = os.waitstatus_to_exitcode(status) if status >= 0 else None
         fault = self._supervision.unstartable

@@ -21,8 +21,8 @@ NULL_DEVICE: Final = 0
 """The supervisor's own stdin, which is the null device."""
 
 
-def deaf(_line: bytes) -> bool:
-    """Nobody listens to lines."""
+def unheard(_line: bytes) -> bool:
+    """A listener for lines that nobody wants any more."""
     return False
 
 
@@ -31,8 +31,8 @@ class Streams:
 
     Attributes:
         theirs: the program's ends, in the order of the standard streams, until `let_go`.
-        on_line: whoever listens to lines of stdout; answers True once the terminal marker was seen.
-        marker_seen: whether it did.
+        on_line: whoever listens to lines of stdout; answers whether the terminal marker stands after it.
+        marked: the line, counted from 1, since which the marker stands; `None` while it does not.
         crossed: the limit that was crossed first.
         received: bytes that arrived so far on both output streams.
     """
@@ -47,13 +47,14 @@ class Streams:
         """Lay the pipes and register our ends; OSError when there is no descriptor left."""
         self.theirs: list[int] = []
         self.on_line = on_line
-        self.marker_seen = False
+        self.marked: int | None = None
         self.crossed: LimitName | None = None
         self.received = 0
         self._limits = limits
         self._selector = selector
         self._framer = LineFramer(limits.line_bytes)
         self._stdout_bytes = 0
+        self._lines = 0
         self._stderr = bytearray()
         self._unsent = memoryview(stdin)
         self._stdin: int | None = None
@@ -146,7 +147,9 @@ class Streams:
         room = self._limits.stdout_bytes - self._stdout_bytes
         self._stdout_bytes += len(data)
         for line in self._framer.feed(data[:room]):
-            self.marker_seen = self.on_line(line) or self.marker_seen
+            self._lines += 1
+            stands = self.on_line(line)
+            self.marked = (self.marked or self._lines) if stands else None
         if self._framer.overflowed:
             self.crossed = LimitName.LINE_BYTES
         elif len(data) > room:

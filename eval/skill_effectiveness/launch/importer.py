@@ -116,7 +116,6 @@ class Importer(Loader):
         """
         spec = vars(module)["__spec__"]
         with self._remembering():
-            self._demand_none_refused()
             code = self._code(spec.loader_state, spec.origin)
         self._loaded[spec.name] = module
         exec(code, vars(module))  # noqa: S102 - what an importer does

@@ -39,8 +39,7 @@ READ_SIZE = 1 << 16
 def isolate(door_file: str) -> dict[str, str]:
     """The caller's environment, as data, once the process runs isolated; else the process is replaced.
 
-    In either case the process's own environment holds at most the five variables afterwards, and the standard
-    descriptors are open.
+    In either case the process's own environment holds at most the five variables afterwards.
 
     Args:
         door_file: the door's own file, to be started again.
@@ -49,7 +48,6 @@ def isolate(door_file: str) -> dict[str, str]:
         ManifestError: the interpreter cannot be trusted or started, or did not run isolated when it was told
             to: the process is never replaced twice.
     """
-    open_standard_descriptors()
     handed = _handed_on()
     if runs_isolated():
         entries = _worth_handing() if handed is None else handed
@@ -74,18 +72,6 @@ def runs_isolated() -> bool:
 def reduced_environment() -> dict[str, str]:
     """All that the evaluator's own process may have as environment."""
     return {name: os.environ[name] for name in KEPT if name in os.environ} | FIXED
-
-
-def open_standard_descriptors() -> None:
-    """Give descriptors 0 to 2 something to be, so that no file of ours gets their numbers.
-
-    A missing stdout becomes one that cannot be written, so that the answer is known to be lost.
-    """
-    for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.set_inheritable(os.open(os.devnull, flags), True)  # noqa: FBT003 - no keyword there
 
 
 def _replace_process(door_file: str) -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "calibration_entries",
     "calibration_manifest",
     "entry_digests",
+    "frozen_folder",
     "record_digests",
 ]
 
@@ -182,7 +183,10 @@ def calibration_entries() -> tuple[str, ...]:
     return (
         f"{PACKAGE}/__init__.py",
         *(f"{PACKAGE}/{room}/**/*.py" for room in ROOMS),
+        "fixtures/licence-policy.json",
         "fixtures/pilot-gates.json",
+        "fixtures/reviewer-bias-probe-answers.json",
+        "fixtures/reviewer-bias-probes.json",
         "fixtures/reviewer-calibration-cases.json",
         "fixtures/reviewer-calibration-known-answers.json",
         "schemas/reviewer-calibration-*.json",
@@ -190,24 +194,21 @@ def calibration_entries() -> tuple[str, ...]:
 
 
 def calibration_dependencies() -> tuple[str, ...]:
-    """The distributions whose modules those rooms load, with what these load in turn."""
+    """The distributions whose modules those rooms can load, with what these require in turn.
+
+    One more would refuse every examination wherever it is not installed, one less cannot be loaded.
+    """
     return (
         "annotated-types",
-        "attrs",
         "cffi",
         "cryptography",
         "filelock",
-        "jsonschema",
-        "jsonschema-specifications",
         "numpy",
         "psutil",
         "pycparser",
         "pydantic",
         "pydantic-core",
-        "referencing",
         "rfc8785",
-        "rpds-py",
-        "scipy",
         "securesystemslib",
         "typing-extensions",
         "typing-inspection",
@@ -223,7 +224,7 @@ def calibration_manifest() -> dict[str, object]:
     package = Path(__file__).resolve().parents[1]
     return build_manifest(
         package_folder=package,
-        frozen_folder=_frozen_folder(package),
+        frozen_folder=frozen_folder(package),
         entries=calibration_entries(),
         dependencies=calibration_dependencies(),
         protocol_revision=CALIBRATION_REVISION,
@@ -231,9 +232,21 @@ def calibration_manifest() -> dict[str, object]:
     )
 
 
-def _frozen_folder(package: Path) -> Path:
-    """Where the frozen data lie: inside an installed package, else at the root of the checkout."""
-    for folder in (package / "frozen", package.parents[1]):
-        if (folder / "fixtures").is_dir():
-            return folder
+def frozen_folder(package: Path) -> Path:
+    """The folder of the frozen data: `frozen` in an installed package, else the root of the checkout.
+
+    Whatever hashes frozen files and whatever reads them asks here, so both mean the same files.
+
+    Args:
+        package: folder of the import package.
+
+    Raises:
+        ManifestError: neither layout is there.
+    """
+    installed = package / "frozen"
+    if installed.is_dir():
+        return installed
+    checkout = package.parents[1]
+    if (checkout / "fixtures").is_dir():
+        return checkout
     raise ManifestError("The frozen fixtures are not beside the code; install the package again.")

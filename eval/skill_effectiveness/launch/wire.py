@@ -14,7 +14,6 @@ import select
 from typing import Final
 
 from skill_effectiveness.launch.faults import UndeliverableError
-from skill_effectiveness.launch.isolation import open_standard_descriptors
 
 STDIN: Final = 0
 STDOUT: Final = 1
@@ -40,7 +39,7 @@ class Wire:
         Raises:
             UndeliverableError: there is no descriptor left.
         """
-        open_standard_descriptors()
+        _open_standard_descriptors()
         try:
             answers = os.dup(STDOUT)
             os.dup2(STDERR, STDOUT)
@@ -76,6 +75,18 @@ class Wire:
                 _wait(self._answers, select.POLLOUT)
             except OSError as error:
                 raise UndeliverableError(f"The answer cannot be written ({error.strerror}).") from error
+
+
+def _open_standard_descriptors() -> None:
+    """Give descriptors 0 to 2 something to be, so that no file of ours gets their numbers.
+
+    A missing stdout becomes one that cannot be written, so that the answer is known to be lost.
+    """
+    for number, flags in ((STDIN, os.O_RDONLY), (STDOUT, os.O_RDONLY), (STDERR, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, flags), True)  # noqa: FBT003 - no keyword there
 
 
 def _read(size: int) -> bytes:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsops import read_public
+from skill_effectiveness.launch import manifest
+from skill_effectiveness.launch.faults import ManifestError
 from skill_effectiveness.protocol.errors import fixture_invalid
 
 if TYPE_CHECKING:
@@ -25,36 +27,18 @@ RESTORE: Final = "restore the committed file, or install the package again."
 
 
 def frozen_folder(package: Path = _PACKAGE) -> Path:
-    """The folder that holds `fixtures`.
+    """The folder that holds `fixtures`: the one whose files the runtime manifest hashes.
 
     Args:
         package: folder of the import package; the default is this installation's own.
 
     Raises:
-        ProtocolError: `fixture_invalid` when neither layout is there.
+        ProtocolError: `fixture_invalid` when there is none.
     """
-    installed = package / "frozen"
-    if installed.is_dir():
-        return installed
-    checkout = package.parents[1]
-    if (checkout / "fixtures").is_dir():
-        return checkout
-    raise fixture_invalid("fixtures", f"the frozen protocol is not beside the code; {RESTORE}")
-
-
-def source_checkout(package: Path = _PACKAGE) -> Path:
-    """The folder no private root may touch (evidence.md section 4).
-
-    For an installed distribution that is the package itself; else the nearest folder above it with `.git`,
-    else with `pyproject.toml`, else the folder two levels up, where the frozen protocol lies.
-    """
-    if (package / "frozen").is_dir():
-        return package
-    for marker in (".git", "pyproject.toml"):
-        for folder in package.parents:
-            if (folder / marker).exists():
-                return folder
-    return package.parents[1]
+    try:
+        return manifest.frozen_folder(package)
+    except ManifestError as error:
+        raise fixture_invalid("fixtures", f"the frozen protocol is not beside the code; {RESTORE}") from error
 
 
 def read_frozen(fs: FileSystem, relative: str) -> bytes:
