@@ -1,27 +1,20 @@
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
-import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from skill_effectiveness.calibration import finalization
-from skill_effectiveness.calibration.cutoff import Cutoff
-from skill_effectiveness.calibration.errors import CalibrationError, PairRefused
-from skill_effectiveness.calibration.finalization_rules import Step
+from skill_effectiveness.calibration.errors import PairRefused
 from skill_effectiveness.calibration.loader import load_calibration
 from skill_effectiveness.calibration.sealing import seal_pair, verify_folder
 from skill_effectiveness.evidence.canonical import digest_object
-from skill_effectiveness.evidence.faults import EvidenceError, PairCode
-from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection, RecordingFs
+from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.pair import load_pair
-from skill_effectiveness.evidence.signals import TERMINATIONS
 from tests.support.controller import CLAIM, EVIDENCE, INTENT, METRICS, RESULT, STAGED, Controller
 from tests.support.examinations import (
     INPUTS,
@@ -31,7 +24,6 @@ from tests.support.examinations import (
     UnsyncedFs,
     always,
     open_out,
-    read_inputs_once,
 )
 from tests.support.frozen import CopiedFs
 from tests.support.private import content, wrong_modes

@@ -509,7 +509,7 @@ class TestBinding:
         [
             (
                 "licence-policy",
-                lambda policy: policy["probe_rules"][-1]["favoured"].update({"win_share_max": 1.0}),
+                lambda policy: policy["probe_rules"][-1]["favoured"].update({"win_share_max": 0.9}),
                 "licence_policy_hash",
             ),
             ("licence-policy", lambda policy: policy.update({"flip_rate_max": 0.9}), "licence_policy_hash"),

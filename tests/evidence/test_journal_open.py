@@ -55,6 +55,10 @@ def without_locks(desk: Desk) -> dict[str, bytes]:
     return {name: data for name, data in content(desk.base).items() if not name.endswith(".lock")}
 
 
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def damage(desk: Desk) -> list[tuple[Finding, int | None]]:
     """The findings with which opening is refused."""
     error = refused(desk)
@@ -536,17 +540,19 @@ class TestPrivacy:
             pass
         for folder in (desk.folder, desk.torn, desk.copy().parent):
             folder.chmod(0o755)
+            before = open_descriptors()
             with pytest.raises(RootError) as caught, desk.open():
                 pass
             assert caught.value.code is RootCode.ROOT_MODE
+            assert open_descriptors() == before
             folder.chmod(0o700)
 
     def test_an_error_while_opening_closes_everything(self, desk: Desk) -> None:
         desk.pin.write_bytes(b"")
-        before = len(list(Path("/proc/self/fd").iterdir()))
+        before = open_descriptors()
         for _ in range(5):
             refused(desk)
-        assert len(list(Path("/proc/self/fd").iterdir())) == before
+        assert open_descriptors() == before
 
     @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
     def test_what_cannot_be_read_is_not_opened(self, desk: Desk, number: int) -> None:

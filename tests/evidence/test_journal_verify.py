@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import threading
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,6 +149,21 @@ class TestIntact:
             stop.set()
             thread.join()
         assert found_statuses <= {JournalStatus.INTACT, JournalStatus.RECOVERABLE}
+
+    @pytest.mark.parametrize("kind", ["append", "rotation"])
+    def test_an_append_at_any_step_of_a_verification_is_no_damage(self, desk: Desk, kind: str) -> None:
+        """Whatever is looked at before and after it, neither pin nor copy leads."""
+        verify = verify_segments if desk.form == "segmented" else verify_file
+        path = desk.folder if desk.form == "segmented" else desk.rows()
+        desk.segment_limit = 300 if kind == "rotation" else 1 << 20
+        with desk.roots() as (root, state), desk.open_in(root, state) as journal:
+            for nth in count(1):
+                step = Injection("any", nth=nth, before=lambda nth=nth: add(journal, 1000 + nth))
+                report = verify(FaultFs(RealFs(), step), path, state=state)
+                assert report.status in {JournalStatus.INTACT, JournalStatus.RECOVERABLE}, (nth, report)
+                if not step.hits:
+                    break
+        assert nth > 10
 
 
 def at_first_middle_last() -> pytest.MarkDecorator:
@@ -656,6 +672,16 @@ class TestAnything:
             passing = FaultFs(RealFs(), Injection(operation, number))
             assert verify(passing, path).status is not JournalStatus.RECOVERABLE
             assert passing.open_paths == []
+
+    def test_a_hostile_pin(self, desk: Desk) -> None:
+        """E37 E38: a pin that is as large and as full of values as one is read at all."""
+        data = b'{"a":[' + b"[]," * 1_398_000 + b"1]}\n"
+        assert 4_190_000 < len(data) < 4_194_304
+        desk.pin.write_bytes(data)
+        assert damage(desk) == [(Finding.PIN_DAMAGED, None)]
+        assert peak_megabytes(desk) < 200
+        desk.pin.write_bytes(data + b" " * 10_000_000)
+        assert damage(desk) == [(Finding.PIN_DAMAGED, None)]
 
     def test_a_sparse_file(self, tmp_path: Path) -> None:
         """E37 F45: 2 GiB of zeros in the place of the rows; answered without reading them all."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.root import PrivateRoot
 
 ERRNOS = [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM]
+# The renames of an undisturbed publication: two of staging, then evidence, then result.
+EVIDENCE_RENAME, RESULT_RENAME = 3, 4
 FOUR = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 
 
@@ -105,14 +107,48 @@ class TestPublishing:
         assert caught.value.code is FileCode.EXISTS_DIFFERENT
         assert load_pair(root, EVIDENCE, RESULT, load) == "first"
 
-    @pytest.mark.parametrize("half", [EVIDENCE, RESULT])
-    @pytest.mark.parametrize("data", [b"{}", members()[0].data])
-    def test_completes_half_a_pair_that_a_kill_left(self, root: PrivateRoot, half: str, data: bytes) -> None:
+    @pytest.mark.parametrize("half", members())
+    def test_completes_half_a_pair_that_a_kill_left(self, root: PrivateRoot, half: Member) -> None:
         """E43: half a pair is published again as a whole."""
-        root.publish(half, data)
+        root.publish(half.name, half.data)
         root.publish(PENDING[1], b"staged before the kill")
         assert publish_pair(root, *members(), load=load) == "observed"
         assert root.names() == (EVIDENCE, RESULT)
+
+    @pytest.mark.parametrize("half", [EVIDENCE, RESULT])
+    @pytest.mark.parametrize("data", [b"{}", members("another")[0].data])
+    def test_never_takes_the_place_of_half_another_pair(
+        self, root: PrivateRoot, half: str, data: bytes
+    ) -> None:
+        """E40 E43: what this publication did not put there is not its to overwrite."""
+        root.publish(half, data)
+        with pytest.raises(FileError) as caught:
+            publish_pair(root, *members(), load=load)
+        assert (caught.value.code, caught.value.faults[0].where) == (FileCode.EXISTS_DIFFERENT, half)
+        assert root.names() == (half,)
+        assert root.read(half) == data
+
+    @pytest.mark.parametrize("half", [EVIDENCE, RESULT])
+    def test_takes_the_place_of_a_half_that_its_caller_claims(self, root: PrivateRoot, half: str) -> None:
+        """E43: who holds the folder by a claim says whose the half is; a whole other pair stays even so."""
+        root.publish(half, b"{}")
+        assert publish_pair(root, *members(), load=load, overwrite_half=True) == "observed"
+        with pytest.raises(FileError) as caught:
+            publish_pair(root, *members("another"), load=load, overwrite_half=True)
+        assert caught.value.code is FileCode.EXISTS_DIFFERENT
+
+    def test_never_takes_the_place_of_what_appears_while_publishing(self, root: PrivateRoot) -> None:
+        """E40: the names are read again right before the renames."""
+
+        def loading(evidence: bytes, result: bytes) -> str:
+            root.publish(RESULT, b"theirs")
+            return load(evidence, result)
+
+        with pytest.raises(FileError) as caught:
+            publish_pair(root, *members(), load=loading)
+        assert caught.value.code is FileCode.EXISTS_DIFFERENT
+        assert root.names() == (RESULT,)
+        assert root.read(RESULT) == b"theirs"
 
     def test_stops_when_the_loader_refuses_what_was_staged(self, root: PrivateRoot) -> None:
         """E40: a pair that its consumers would refuse is not published."""
@@ -174,6 +210,41 @@ class TestEveryFaultAtEveryStep:
                 assert temporaries(folder) == []
                 assert fs.open_paths == [str(root.path)]
                 assert publish_pair(root, *members(), load=load) == "observed"
+
+
+    @pytest.mark.parametrize("half", members())
+    @pytest.mark.parametrize("nth", [EVIDENCE_RENAME, RESULT_RENAME])
+    def test_what_was_there_before_is_never_taken_away(
+        self, tmp_path: Path, half: Member, nth: int
+    ) -> None:
+        """E40: after a failed rename only what this call renamed is removed; a half that it found, and that
+        it did not replace, stays.
+        """
+        fs = FaultFs(RealFs(), Injection("rename", errno.EIO, nth=nth))
+        with out_root(tmp_path.resolve()) as calm:
+            calm.publish(half.name, half.data)
+        with out_root(tmp_path.resolve(), fs) as root:
+            with pytest.raises(FileError):
+                publish_pair(root, *members(), load=load)
+            replaced = nth == RESULT_RENAME and half.name == EVIDENCE
+            assert root.names() == (() if replaced else (half.name,))
+            assert publish_pair(root, *members(), load=load) == "observed"
+
+    def test_a_rename_that_happened_and_was_reported_as_failed_is_taken_back(self, tmp_path: Path) -> None:
+        """E40: what lies under a name decides, not what the kernel said about it."""
+
+        class Unsure(RealFs):
+            def rename(
+                self, source_parent: int | None, source: str, target_parent: int | None, target: str
+            ) -> None:
+                super().rename(source_parent, source, target_parent, target)
+                if target == EVIDENCE:
+                    raise OSError(errno.EIO, "lost the answer")
+
+        with out_root(tmp_path.resolve(), Unsure()) as root:
+            with pytest.raises(FileError):
+                publish_pair(root, *members(), load=load)
+            assert root.names() == ()
 
 
 class TestUnsafePaths:
@@ -310,9 +381,6 @@ if operation == "afterwards":
     send()
 print("published", flush=True)
 """
-
-# The renames of an undisturbed publication: two of staging, then evidence, then result.
-EVIDENCE_RENAME, RESULT_RENAME = 3, 4
 
 
 @pytest.mark.parametrize("number", FOUR)

@@ -25,11 +25,14 @@ class TestThePublicNames:
             "Limits",
             "ProcessResult",
             "SessionFolders",
+            "SessionSweep",
             "StartFault",
             "identify",
             "leftovers",
             "locate",
+            "never",
             "run_process",
+            "sweep_sessions",
         }
 
 

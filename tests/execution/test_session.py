@@ -49,7 +49,7 @@ class TestTheFolders:
             assert {path.parent for path in five(session).values()} == {session.parent}
             assert session.parent.parent == tmp_path.resolve()
             assert all(session.tmp not in path.parents for path in five(session).values())
-            assert sorted(path.name for path in session.parent.iterdir()) == sorted(NAMES)
+            assert sorted(path.name for path in session.parent.iterdir()) == sorted((*NAMES, "session-owner.json"))
 
     def test_are_new_for_every_session(self, tmp_path: Path) -> None:
         """P3: every session has its own."""
@@ -113,6 +113,7 @@ class TestTheEnd:
         with SessionFolders(around(tmp_path)) as session:
             for path in five(session).values():
                 path.rmdir()
+            (session.parent / "session-owner.json").unlink()
             session.parent.rmdir()
         assert list(tmp_path.iterdir()) == []
 
@@ -216,3 +217,52 @@ class TestManySessions:
             thread.join()
         assert len(set(seen)) == 8
         assert list(tmp_path.iterdir()) == []
+
+
+class TestAFileOfOurs:
+    def test_is_private_and_lies_in_data(self, tmp_path: Path) -> None:
+        """P3: 0600, whatever the umask."""
+        before = os.umask(0)
+        try:
+            with SessionFolders(around(tmp_path)) as session:
+                path = session.publish("schema.json", b"{}")
+                assert path == session.data / "schema.json"
+                assert path.read_bytes() == b"{}"
+                assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+        finally:
+            os.umask(before)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_is_written_once(self, tmp_path: Path) -> None:
+        with SessionFolders(around(tmp_path)) as session:
+            session.publish("schema.json", b"{}")
+            with pytest.raises(FileError) as caught:
+                session.publish("schema.json", b"[]")
+        assert caught.value.code is FileCode.EXISTS_DIFFERENT
+
+    def test_has_a_name_of_one_segment(self, tmp_path: Path) -> None:
+        with SessionFolders(around(tmp_path)) as session, pytest.raises(FileError) as caught:
+            session.publish("../schema.json", b"{}")
+        assert caught.value.code is FileCode.NAME_FORM
+
+    def test_is_not_written_through_a_link(self, tmp_path: Path) -> None:
+        """P3: also when the folder itself was exchanged meanwhile."""
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        with SessionFolders(around(tmp_path)) as session:
+            session.data.rmdir()
+            session.data.symlink_to(tmp_path / "elsewhere")
+            with pytest.raises(RootError):
+                session.publish("schema.json", b"{}")
+        assert list((tmp_path / "elsewhere").iterdir()) == []
+
+    def test_exists_inside_the_block_only(self, tmp_path: Path) -> None:
+        session = SessionFolders(around(tmp_path))
+        with pytest.raises(ValueError, match="inside"):
+            session.publish("schema.json", b"{}")
+
+
+def test_no_descriptor_stays_open(tmp_path: Path) -> None:
+    fs = FaultFs(REAL.fs)
+    with SessionFolders(replace(around(tmp_path), fs=fs)) as session:
+        session.publish("schema.json", b"{}")
+    assert fs.open_paths == []

@@ -243,7 +243,7 @@ class TestWithoutAnAsker:
     def test_an_order_that_is_cut_starts_nothing(self, tmp_path: Path) -> None:
         """F10: we died while we were asking."""
         mark = tmp_path / "mark"
-        order = supervision.Order(["/usr/bin/touch", str(mark)], "/", {}, "t", 1.0).encoded()
+        order = supervision.StartOrder(["/usr/bin/touch", str(mark)], "/", {}, "t", 1.0).encoded()
         assert order is not None
         for cut in (0, 1, 5, len(order) - 1):
             ours, theirs = high_sockets()

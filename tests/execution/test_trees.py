@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import Ended, Limits, leftovers, supervision
 from skill_effectiveness.execution.carriers import kill_carriers
 from tests.support.processes import (
@@ -322,7 +323,7 @@ class TestWhenWeDie:
         assert wait_until(lambda: not alive(main), 5)
         found = [left for left in leftovers() if left.pid == session]
         assert [(left.token, left.supervised) for left in found] == [(running[0].token, False)]
-        assert kill_carriers(running[0].token, None, time.monotonic) == (1, 0)
+        assert kill_carriers(running[0].token, None, Surroundings.real()) == (1, 0)
         assert not alive(session)
 
     def test_by_a_signal_that_nobody_handles(self, tmp_path: Path) -> None:

@@ -97,12 +97,12 @@ class TestADistribution:
             "found['names'] = sorted(one.metadata['Name'] for one in metadata.distributions())\n"
             "try:\n    metadata.version('made-up')\n"
             "except metadata.PackageNotFoundError:\n    found['version'] = None\n"
-            "found['rpds'] = metadata.version('RPDS_Py')"
+            "found['spelled'] = metadata.version('Typing.Extensions')"
         )
         found = house.run().found
         assert (found["made_up"], found["loose"], found["version"]) == (None, None, None)
         assert found["names"] == [row["name"] for row in found["manifest"]["dependencies"]]
-        assert found["rpds"] == "1.0"
+        assert found["spelled"] == "1.0"
         assert house.marks() == []
 
     def test_with_a_file_beside_those_recorded_does_not_load_that(self, house: House) -> None:
@@ -135,7 +135,9 @@ class TestADistribution:
 
     def test_installed_twice_is_refused(self, house: House) -> None:
         """Whatever the spelling of its name."""
-        shutil.copytree(house.site / "rpds_py-1.0.dist-info", house.site / "RPDS.py-0.9.dist-info")
+        shutil.copytree(
+            house.site / "pydantic_core-1.0.dist-info", house.site / "Pydantic.Core-0.9.dist-info"
+        )
         assert "installed 2 times" in house.run().refused("runtime_manifest_unavailable")
 
     def test_outside_the_interpreters_own_site_folder_is_refused(self, house: House) -> None:

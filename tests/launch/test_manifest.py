@@ -384,11 +384,7 @@ class TestCalibration:
             [sys.executable, "-I", "-c", source, *modules], capture_output=True, check=True
         )
         owners = metadata.packages_distributions()
-        loaded = {
-            normal(owner)
-            for name in json.loads(done.stdout)
-            for owner in owners.get(name, [])
-        }
+        loaded = {normal(owner) for name in json.loads(done.stdout) for owner in owners.get(name, [])}
         assert loaded - {"skill-effectiveness"} <= set(calibration_dependencies())
 
     def test_the_patterns_are_relative_names(self) -> None:

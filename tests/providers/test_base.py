@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pytest
 
@@ -14,8 +14,10 @@ from skill_effectiveness.providers import (
     Provider,
     ProviderCode,
     ProviderError,
+    ReadCall,
     SimulatedReviewer,
     SimulatedSettings,
+    WorkCall,
 )
 from tests.support.provider_calls import question, surroundings
 
@@ -31,6 +33,7 @@ DECLARED: dict[str, Any] = {
     "family": None,
     "session_label": "s",
     "tool_label": "t",
+    "json_fence": False,
     "call_kinds": frozenset({CallKind.JUDGE}),
 }
 
@@ -74,9 +77,14 @@ class Silent(Provider):
     family: ClassVar[str | None] = None
     session_label: ClassVar[str] = "s"
     tool_label: ClassVar[str] = "t"
+    json_fence: ClassVar[bool] = False
     call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.JUDGE})
 
     judge = judge
+
+    @classmethod
+    def at(cls, path: Path, *, around: Surroundings) -> Self:
+        raise AssertionError(path, around)
 
     def environment_keys(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(environ)
@@ -105,6 +113,37 @@ class TestCallsThatAreNotHeld:
             Provider.judge(Silent(), question(), around=surroundings(tmp_path))
         assert caught.value.code is ProviderCode.CALL_KIND_UNSUPPORTED
 
+    def test_read_itself_refuses_where_it_is_not_held(self, tmp_path: Path) -> None:
+        """P13: nothing is started."""
+        call = ReadCall("Look at this.", tmp_path, "fake-model", 5)
+        with pytest.raises(ProviderError) as caught:
+            Silent().read(call, around=surroundings(tmp_path))
+        assert caught.value.code is ProviderCode.CALL_KIND_UNSUPPORTED
+        assert "no read calls" in caught.value.sentence
+
+    def test_work_itself_refuses_where_it_is_not_held(self, tmp_path: Path) -> None:
+        """P13: nothing is started."""
+        call = WorkCall("Mend this.", tmp_path, "fake-model", 5)
+        with pytest.raises(ProviderError) as caught:
+            Silent().work(call, around=surroundings(tmp_path))
+        assert caught.value.code is ProviderCode.CALL_KIND_UNSUPPORTED
+        assert "no work calls" in caught.value.sentence
+
+
+class TestAllKinds:
+    @pytest.mark.parametrize("kinds", [{"judge"}, {"read"}, {"work"}, {"judge", "read", "work"}])
+    def test_a_provider_may_hold_any_of_them(self, kinds: set[str]) -> None:
+        """P13: each kind by the method of its name, and by nothing else."""
+        held = frozenset(CallKind(kind) for kind in kinds)
+        methods = dict.fromkeys(kinds, judge)
+        made = type("Made", (Provider,), {**DECLARED, "call_kinds": held, **methods})
+        assert made.__dict__["call_kinds"] == held
+        for kind in set(CallKind) - held:
+            with pytest.raises(TypeError, match="declares"):
+                type("Half", (Provider,), {**DECLARED, "call_kinds": held | {kind}, **methods})
+            with pytest.raises(TypeError, match="declares"):
+                type("Half", (Provider,), {**DECLARED, "call_kinds": held, **methods, kind.value: judge})
+
 
 class TestTheProvidersThereAre:
     def test_codex_says_what_can_be_proved(self) -> None:
@@ -113,6 +152,7 @@ class TestTheProvidersThereAre:
         assert CodexProvider.family is None
         assert CodexProvider.session_label == "ephemeral"
         assert CodexProvider.tool_label == "read-only-observed-none"
+        assert CodexProvider.json_fence is False
         assert CodexProvider.call_kinds == {CallKind.JUDGE}
 
     def test_simulated_says_that_it_is(self) -> None:
@@ -123,4 +163,11 @@ class TestTheProvidersThereAre:
         assert reviewer.family == "simulated"
         assert reviewer.session_label == "simulated"
         assert reviewer.tool_label == "none"
+        assert reviewer.json_fence is False
         assert reviewer.call_kinds == {CallKind.JUDGE}
+
+    def test_simulated_is_bound_to_no_program(self, tmp_path: Path) -> None:
+        """P2: whoever names a program for it is told."""
+        with pytest.raises(ProviderError) as caught:
+            SimulatedReviewer.at(tmp_path / "program", around=surroundings(tmp_path))
+        assert caught.value.code is ProviderCode.NO_PROGRAM

@@ -9,7 +9,7 @@ import pytest
 
 from skill_effectiveness.execution import Ended, LimitName, ProcessResult, StartFault
 from skill_effectiveness.providers import UNKNOWN_USAGE, Ending, ProviderErrorKind, Usage
-from skill_effectiveness.providers.classification import Classification, Facts, Words, classify, outcome_of
+from skill_effectiveness.providers.classification import Classification, CallFacts, ProviderVocabulary, classify, outcome_of
 from skill_effectiveness.providers.events import (
     Event,
     Flood,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 WELL = ProcessResult(ended=Ended.EXITED, exit_code=0, stdin_complete=True)
 BADLY = replace(WELL, exit_code=1)
-WORDS = Words(
+VOCABULARY = ProviderVocabulary(
     error_kind={
         "quota": ProviderErrorKind.QUOTA_UNAVAILABLE,
         "busy": ProviderErrorKind.SERVER_ERROR,
@@ -50,7 +50,7 @@ ERROR = Notice(NoticeKind.ERROR, "quota")
 
 
 def ending(events: Sequence[Event], process: ProcessResult = WELL) -> Classification:
-    return classify(Facts(process, events, "model", 0), WORDS)
+    return classify(CallFacts(process, events, "model", 0), VOCABULARY)
 
 
 class TestSuccess:
@@ -84,7 +84,7 @@ class TestSuccess:
     def test_trouble_that_was_overcome_is_a_warning(self, notice: Notice) -> None:
         """F14 P11: a non-fatal error in a good run does not spoil it."""
         outcome = outcome_of(
-            Facts(WELL, [SESSION, TurnStarted(), notice, Message("{}"), DONE], "model", 0), WORDS
+            CallFacts(WELL, [SESSION, TurnStarted(), notice, Message("{}"), DONE], "model", 0), VOCABULARY
         )
 
         assert outcome.ending is Ending.SUCCESS
@@ -95,7 +95,7 @@ class TestSuccess:
     def test_a_program_that_did_not_go_away_after_its_marker_has_answered(self) -> None:
         """F6: complete after the grace and a killed tree, with a warning."""
         lingered = replace(WELL, ended=Ended.LINGERED, exit_code=None, signal=15)
-        outcome = outcome_of(Facts(lingered, GOOD, "model", 0), WORDS)
+        outcome = outcome_of(CallFacts(lingered, GOOD, "model", 0), VOCABULARY)
 
         assert outcome.ending is Ending.SUCCESS
         assert [warning.code for warning in outcome.warnings] == ["lingered"]
@@ -125,7 +125,7 @@ class TestTurns:
     def test_the_counters_of_the_last_turn_hold_those_before(self) -> None:
         """F15 P8: cumulative counters are not summed."""
         later = TurnCompleted(Usage(input_tokens=25, output_tokens=5))
-        outcome = outcome_of(Facts(WELL, [*GOOD, TurnStarted(), Message("{}"), later], "model", 7), WORDS)
+        outcome = outcome_of(CallFacts(WELL, [*GOOD, TurnStarted(), Message("{}"), later], "model", 7), VOCABULARY)
 
         assert outcome.usage == Usage(input_tokens=25, output_tokens=5)
         assert outcome.latency_ms == 7
@@ -133,7 +133,7 @@ class TestTurns:
     @pytest.mark.parametrize("after", [[TurnStarted()], [TurnStarted(), TurnFailed("busy")]])
     def test_what_a_cut_turn_cost_is_unknown(self, after: list[Event]) -> None:
         """F40 P8: earlier counters are no total when the model was asked again."""
-        assert outcome_of(Facts(BADLY, [*GOOD, *after], "model", 0), WORDS).usage == UNKNOWN_USAGE
+        assert outcome_of(CallFacts(BADLY, [*GOOD, *after], "model", 0), VOCABULARY).usage == UNKNOWN_USAGE
 
     @pytest.mark.parametrize("text", ["", " ", "\n\t"])
     def test_an_empty_message_is_no_answer(self, text: str) -> None:
@@ -187,8 +187,8 @@ class TestBrokenStreams:
 
     def test_two_sessions_have_no_id(self) -> None:
         """R31: a session that is not one cannot be compared with others."""
-        two = outcome_of(Facts(WELL, [SessionStarted("s-2"), *GOOD], "model", 0), WORDS)
-        one = outcome_of(Facts(WELL, GOOD, "model", 0), WORDS)
+        two = outcome_of(CallFacts(WELL, [SessionStarted("s-2"), *GOOD], "model", 0), VOCABULARY)
+        one = outcome_of(CallFacts(WELL, GOOD, "model", 0), VOCABULARY)
 
         assert two.session_id is None
         assert one.session_id == "s-1"
@@ -278,7 +278,7 @@ class TestViolations:
     def test_another_model_is_a_mismatch(self, ended: Ended) -> None:
         """F37 P2: requested and reported model are compared in every call."""
         process = replace(WELL, ended=ended)
-        outcome = outcome_of(Facts(process, [*GOOD, self.OTHER_MODEL], "model", 0), WORDS)
+        outcome = outcome_of(CallFacts(process, [*GOOD, self.OTHER_MODEL], "model", 0), VOCABULARY)
 
         assert outcome.ending is Ending.MODEL_MISMATCH
         assert outcome.observed_model == "other"
@@ -289,7 +289,7 @@ class TestViolations:
         assert ending([*GOOD, self.OTHER_MODEL, ModelReported("model")]).ending is Ending.MODEL_MISMATCH
 
     def test_the_asked_model_is_no_mismatch(self) -> None:
-        outcome = outcome_of(Facts(WELL, [*GOOD, ModelReported("model")], "model", 0), WORDS)
+        outcome = outcome_of(CallFacts(WELL, [*GOOD, ModelReported("model")], "model", 0), VOCABULARY)
 
         assert outcome.ending is Ending.SUCCESS
         assert outcome.observed_model == "model"
@@ -300,7 +300,7 @@ class TestOurOwnStops:
     def test_a_flood_is_a_limit_with_a_name(self, ended: Ended) -> None:
         """P5: however the program came to its end after that."""
         process = replace(WELL, ended=ended, limit=LimitName.STDOUT_BYTES if ended is Ended.LIMIT else None)
-        outcome = outcome_of(Facts(process, [*GOOD, Flood()], "model", 0), WORDS)
+        outcome = outcome_of(CallFacts(process, [*GOOD, Flood()], "model", 0), VOCABULARY)
 
         assert outcome.ending is Ending.LIMIT
         assert outcome.limit == "lines"
@@ -324,7 +324,7 @@ class TestOurOwnStops:
     def test_a_limit_is_named(self, limit: LimitName) -> None:
         """P5 F17: the name of the limit that was crossed."""
         process = replace(WELL, ended=Ended.LIMIT, exit_code=None, signal=9, limit=limit)
-        outcome = outcome_of(Facts(process, GOOD, "model", 0), WORDS)
+        outcome = outcome_of(CallFacts(process, GOOD, "model", 0), VOCABULARY)
 
         assert outcome.ending is Ending.LIMIT
         assert outcome.limit is limit
@@ -332,7 +332,7 @@ class TestOurOwnStops:
     def test_a_program_that_did_not_start(self) -> None:
         """P6: the reason goes to the record."""
         process = ProcessResult(ended=Ended.UNSTARTABLE, start_fault=StartFault.MISSING)
-        outcome = outcome_of(Facts(process, [], "model", 0), WORDS)
+        outcome = outcome_of(CallFacts(process, [], "model", 0), VOCABULARY)
 
         assert outcome.ending is Ending.UNSTARTABLE
         assert [(warning.code, warning.text) for warning in outcome.warnings] == [("start_failed", "missing")]
@@ -342,7 +342,7 @@ class TestRecord:
     def test_what_the_program_left_is_told(self) -> None:
         """P10: survivors and what could not be killed."""
         process = replace(WELL, ended=Ended.UNKILLED, survivors=3, unkilled=1, stdin_complete=False)
-        outcome = outcome_of(Facts(process, GOOD, "model", 0), WORDS)
+        outcome = outcome_of(CallFacts(process, GOOD, "model", 0), VOCABULARY)
 
         assert outcome.survivors == 3
         assert [(warning.code, warning.text) for warning in outcome.warnings] == [
@@ -354,12 +354,12 @@ class TestRecord:
     def test_a_lost_watch_is_told(self) -> None:
         process = replace(WELL, ended=Ended.SUPERVISOR_LOST)
 
-        assert [w.code for w in outcome_of(Facts(process, GOOD, "m", 0), WORDS).warnings] == ["watch_lost"]
+        assert [w.code for w in outcome_of(CallFacts(process, GOOD, "m", 0), VOCABULARY).warnings] == ["watch_lost"]
 
     def test_what_it_wrote_to_stderr_is_kept_for_the_private_log(self) -> None:
         """P7: the end of it, whatever the bytes; the code alone is for machines."""
         process = replace(WELL, stderr=b"x" * 9000 + b"\xff end")
-        (warning,) = outcome_of(Facts(process, GOOD, "m", 0), WORDS).warnings
+        (warning,) = outcome_of(CallFacts(process, GOOD, "m", 0), VOCABULARY).warnings
 
         assert warning.code == "stderr_output"
         assert warning.text == "x" * 8187 + "\ufffd end"
@@ -368,7 +368,7 @@ class TestRecord:
     def test_unknown_events_are_told_and_kept(self) -> None:
         """P5: typed as unknown, never dropped silently."""
         events = [*GOOD, Unknown("turn.paused")]
-        outcome = outcome_of(Facts(WELL, events, "model", 0), WORDS)
+        outcome = outcome_of(CallFacts(WELL, events, "model", 0), VOCABULARY)
 
         assert outcome.ending is Ending.SUCCESS
         assert [(warning.code, warning.text) for warning in outcome.warnings] == [

@@ -9,8 +9,8 @@ import pytest
 
 from skill_effectiveness.execution import Ended, ProcessResult
 from skill_effectiveness.providers import UNKNOWN_USAGE, CallOutcome, Usage
-from skill_effectiveness.providers.classification import Facts, outcome_of
-from skill_effectiveness.providers.codex import WORDS, read_event, salvage
+from skill_effectiveness.providers.classification import CallFacts, outcome_of
+from skill_effectiveness.providers.codex import VOCABULARY, read_event, salvage
 from skill_effectiveness.providers.stream import EventLog
 
 FOLDER = Path(__file__).parents[1] / "recordings" / "codex"
@@ -102,7 +102,7 @@ def replay(
         unterminated=rest,
         stdin_complete=True,
     )
-    return outcome_of(Facts(whole, log.events, model, 0), WORDS)
+    return outcome_of(CallFacts(whole, log.events, model, 0), VOCABULARY)
 
 
 def exited(code: int) -> ProcessResult:

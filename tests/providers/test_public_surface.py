@@ -8,6 +8,7 @@ from skill_effectiveness import providers
 def test_the_public_names_are_these() -> None:
     """P13: a change of this list is a change of what other rooms can rely on."""
     assert providers.__all__ == [
+        "MODEL_ID",
         "RETRYABLE",
         "UNKNOWN_USAGE",
         "CallKind",
@@ -20,6 +21,7 @@ def test_the_public_names_are_these() -> None:
         "ProviderCode",
         "ProviderError",
         "ProviderErrorKind",
+        "ReadCall",
         "ReplyError",
         "ShownTruth",
         "SimulatedReviewer",
@@ -27,6 +29,7 @@ def test_the_public_names_are_these() -> None:
         "StreamLimit",
         "Usage",
         "WarningCode",
+        "WorkCall",
         "one_json_object",
     ]
     assert all(hasattr(providers, name) for name in providers.__all__)

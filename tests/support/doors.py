@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import skill_effectiveness
-from skill_effectiveness.launch.manifest import calibration_dependencies
+from skill_effectiveness.launch.manifest import calibration_dependencies, calibration_entries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,8 +143,9 @@ class House:
         self.write("calibration/__main__.py", (PACKAGE / "calibration" / "__main__.py").read_text())
         (self._frozen / "schemas").mkdir(parents=True)
         (self._frozen / "fixtures").mkdir()
-        for name in ("pilot-gates", "reviewer-calibration-cases", "reviewer-calibration-known-answers"):
-            (self._frozen / "fixtures" / f"{name}.json").write_text("{}\n")
+        for name in calibration_entries():
+            if name.startswith("fixtures/"):
+                (self._frozen / name).write_text("{}\n")
         for path in (self.root, *self.root.rglob("*")):
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() else 0o644)

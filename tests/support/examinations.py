@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from skill_effectiveness.calibration.inputs import load_inputs
 from skill_effectiveness.calibration.models import (
@@ -89,11 +89,16 @@ class Watched(Provider):
     family: ClassVar[str | None] = "simulated"
     session_label: ClassVar[str] = "simulated"
     tool_label: ClassVar[str] = "none"
+    json_fence: ClassVar[bool] = False
     call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.JUDGE})
 
     def __init__(self, inner: Provider, before: Callable[[], object]) -> None:
         self._inner = inner
         self._before = before
+
+    @classmethod
+    def at(cls, path: Path, *, around: Surroundings) -> Self:
+        raise AssertionError(path, around)
 
     def environment_keys(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         return self._inner.environment_keys(environ)
@@ -139,6 +144,7 @@ class Scripted(Provider):
     family: ClassVar[str | None] = CodexProvider.family
     session_label: ClassVar[str] = CodexProvider.session_label
     tool_label: ClassVar[str] = CodexProvider.tool_label
+    json_fence: ClassVar[bool] = CodexProvider.json_fence
     call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.JUDGE})
 
     answers: Callable[[int, JudgeCall], CallOutcome]
@@ -147,6 +153,10 @@ class Scripted(Provider):
     keys: tuple[str, ...] = ("HOME", "PATH")
     calls: list[JudgeCall] = field(default_factory=list)
     during: Callable[[Scripted], object] = lambda _self: None
+
+    @classmethod
+    def at(cls, path: Path, *, around: Surroundings) -> Self:
+        raise AssertionError(path, around)
 
     def environment_keys(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         del environ

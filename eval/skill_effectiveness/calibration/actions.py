@@ -16,6 +16,7 @@ from skill_effectiveness.calibration.documents import PAIR_NAMES
 from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError
 from skill_effectiveness.calibration.messages import FinalizeResult, ProbeResult, SampleResult
 from skill_effectiveness.calibration.models import to_json
+from skill_effectiveness.calibration.reviewer import ADAPTERS, CONTROLLED
 from skill_effectiveness.calibration.root_lock import LOCK_WAIT_SECONDS
 from skill_effectiveness.calibration.sample import SampleRequest, Sampling, take_sample
 from skill_effectiveness.calibration.wire import (
@@ -32,7 +33,6 @@ from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.signals import Terminated
 from skill_effectiveness.execution import ExecutableError, locate
 from skill_effectiveness.protocol.words import BankName
-from skill_effectiveness.providers import CodexProvider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 _STORAGE: Final = frozenset({FileCode.NO_SPACE, FileCode.IO_ERROR})
 
 
-def _codex(path: Path, around: Surroundings) -> Provider:
-    return CodexProvider.at(path, around=around)
+def _binder(adapter: type[Provider]) -> Bind:
+    return lambda path, around: adapter.at(path, around=around)
 
 
-BINDERS: Final[Mapping[str, Bind]] = {CodexProvider.name: _codex}
+BINDERS: Final[Mapping[str, Bind]] = {name: _binder(ADAPTERS[name]) for name in CONTROLLED}
 """How the adapter of each provider that a controller may sample is bound to a program."""
 
 
@@ -203,7 +203,7 @@ class _Spending:
         except CalibrationError:
             raise
         except Exception as error:
-            if not self._begun or not self._record_stands():
+            if not self._begun or not receipts.intent_may_stand(self._root, self._sample_id):
                 raise
             told = (
                 str(error)
@@ -214,13 +214,6 @@ class _Spending:
                 CalibrationCode.MODEL_CALL_UNRESOLVED,
                 f"The call of this sample is spent and gave nothing that counts. {told} Use a new root.",
             ) from error
-
-    def _record_stands(self) -> bool:
-        try:
-            with self._root.child(receipts.SAMPLES) as samples:
-                return samples.exists(receipts.intent_name(self._sample_id))
-        except EvidenceError:
-            return True  # nobody can say, so nobody may ask again
 
 
 def _resolves(path: Path, around: Surroundings) -> bool:

@@ -1,4 +1,6 @@
-"""Reading a reviewer's answer: complete and exact, or no answer at all (calibration.md, sections 3 and 8).
+"""Judging a reviewer's answer: complete and exact, or no answer at all (calibration.md, sections 3 and 8).
+
+That it is one strict JSON object and nothing else is `providers.one_json_object`'s to say.
 
 Whatever is missing, doubled, cut off or worded differently makes the whole answer unusable. Nothing is
 searched for in surrounding text, no default exists, and no gap becomes a tie.
@@ -10,9 +12,8 @@ from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.evidence.faults import StrictError
-from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.protocol.words import Verdict
+from skill_effectiveness.providers import ProviderCode, ReplyError, one_json_object
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -55,17 +56,18 @@ class AnswerError(Exception):
         super().__init__(self.sentence)
 
 
-def read_answer(text: str, presentation: Presentation) -> tuple[Verdict, ...]:
+def read_answer(text: str, presentation: Presentation, *, json_fence: bool = False) -> tuple[Verdict, ...]:
     """The verdicts in shown order, as given.
 
     Args:
         text: what the reviewer replied: one bare object `{"judgments":[{"case":…,"verdict":…},…]}`.
         presentation: what it was shown.
+        json_fence: whether its adapter declares that the object may stand in one fence.
 
     Raises:
         AnswerError: anything else.
     """
-    given = [_entry(entry) for entry in _entries(text)]
+    given = [_entry(entry) for entry in _entries(text, json_fence=json_fence)]
     labels = Counter(label for label, _ in given)
     if labels.keys() - set(presentation.labels):
         raise AnswerError(AnswerCode.CASE_UNKNOWN)
@@ -77,12 +79,13 @@ def read_answer(text: str, presentation: Presentation) -> tuple[Verdict, ...]:
     return tuple(verdicts[label] for label in presentation.labels)
 
 
-def _entries(text: str) -> list[JsonValue]:
+def _entries(text: str, *, json_fence: bool) -> list[JsonValue]:
     try:
-        value = read_json(text.encode("utf-8"), Profile.WIRE)
-    except (StrictError, UnicodeEncodeError):
-        raise AnswerError(AnswerCode.NOT_JSON) from None
-    if not isinstance(value, dict) or value.keys() != {"judgments"}:
+        value = one_json_object(text, allow_json_fence=json_fence)
+    except ReplyError as error:
+        shape = error.code is ProviderCode.REPLY_NO_OBJECT
+        raise AnswerError(AnswerCode.WRONG_SHAPE if shape else AnswerCode.NOT_JSON) from None
+    if value.keys() != {"judgments"}:
         raise AnswerError(AnswerCode.WRONG_SHAPE)
     entries = value["judgments"]
     if not isinstance(entries, list):

@@ -1,8 +1,8 @@
 """The attempts of a multi-repeat examination: what came of them, and which one comes next (section 7).
 
 An attempt is an artifact root of one sample, `attempts/r<NN>-a<M>`, whose id is the folder's name. Attempts
-of a repeat are numbered without gap from 1 to 3; one begins only when the one before has a call that gave no
-sample.
+of a repeat are numbered without gap from 1; one begins only when the one before is spent without a sample. A
+repeat has at most three whose call may have been made, and at most nine in all.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from skill_effectiveness.calibration.errors import (
     CallFailed,
     ExaminationRefused,
     RefusalCode,
+    SpentEnding,
 )
 from skill_effectiveness.calibration.models import AttemptEnding, Binding, to_line
+from skill_effectiveness.calibration.provider_log import read_log
 from skill_effectiveness.calibration.publication import Attempt, Run
 from skill_effectiveness.calibration.reviewer import ADAPTERS
 from skill_effectiveness.calibration.sample import inspect
 from skill_effectiveness.evidence.documents import Canonical, parse
-from skill_effectiveness.evidence.faults import EvidenceError, RootError
+from skill_effectiveness.evidence.faults import EvidenceError, FileCode, RootCode, RootError
 from skill_effectiveness.evidence.strict import Profile
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 ATTEMPTS: Final = "attempts"
 ENDINGS: Final = "endings"
 ATTEMPTS_MAX: Final = 3
+"""Attempts of one repeat whose call was made, or may have been."""
+FOLDERS_MAX: Final = 9
+"""Attempts of one repeat in all: a disk that fails every time does not fill itself with attempts."""
 LOCK_WAIT_SECONDS: Final = 30.0
 
 _NAME: Final = re.compile(r"r([0-9]{2})-a([1-9])")
@@ -64,7 +69,7 @@ class Repeat:
     """One repeat as it lies on disk.
 
     Attributes:
-        attempts: those whose call is spent, in order; the last one holds the sample if there is one.
+        attempts: those that are spent, in order; the last one holds the sample if there is one.
         upcoming: number of the attempt that may make a call, which may exist without one; None when the
             repeat has its sample or no attempt is left.
     """
@@ -112,7 +117,7 @@ def _check_names(out: PrivateRoot, repeats: int) -> None:
     for name in sorted(names):
         match = _NAME.fullmatch(name)
         repeat, attempt = (int(match[1]), int(match[2])) if match else (0, 0)
-        if not 1 <= repeat <= repeats or attempt > ATTEMPTS_MAX or attempt != last[repeat] + 1:
+        if not 1 <= repeat <= repeats or attempt != last[repeat] + 1:
             raise _invalid(f"{ATTEMPTS}/{name} is not the next attempt of a repeat", name)
         last[repeat] = attempt
     for name in _names(out, ENDINGS):
@@ -137,7 +142,9 @@ def _child(out: PrivateRoot, *segments: str) -> PrivateRoot:
 
 def _read_repeat(out: PrivateRoot, number: int, binding: Binding, inputs: FrozenInputs) -> Repeat:
     spent: list[Attempt] = []
-    for attempt in range(1, ATTEMPTS_MAX + 1):
+    for attempt in range(1, FOLDERS_MAX + 1):
+        if sum(each.called for each in spent) == ATTEMPTS_MAX:
+            break
         name = attempt_name(number, attempt)
         if name not in _names(out, ATTEMPTS):
             return Repeat(tuple(spent), attempt)
@@ -155,8 +162,10 @@ def _read_attempt(out: PrivateRoot, name: str, binding: Binding, inputs: FrozenI
     state = _state(out, name)
     ending = _ending(out, name)
     if state.cause is not None:
-        return Attempt(name, None, ending)
-    if ending is not None:
+        never = ending is not None and ending.ending == SpentEnding.NEVER_CALLED
+        called = not (never or name in state.uncalled)
+        return Attempt(name, None, ending, called=called, session=_session(out, name))
+    if ending is not None and not (state.complete and ending.ending == SpentEnding.NOT_STORED):
         raise _invalid(f"{ENDINGS}/{name}.json says the call failed, but its receipts do not", name)
     if not state.complete:
         if state.reserved in (None, name):
@@ -164,7 +173,23 @@ def _read_attempt(out: PrivateRoot, name: str, binding: Binding, inputs: FrozenI
         raise _invalid(f"{ATTEMPTS}/{name} reserves another id", name)
     if set(state.complete) != {name} or state.reserved is not None:
         raise _invalid(f"{ATTEMPTS}/{name} holds other samples than its own", name)
-    return Attempt(name, _run(state.complete[name], binding, inputs), None)
+    # An ending `not_stored` beside it means that only the last confirmation of the medium was missing.
+    run = _run(state.complete[name], binding, inputs)
+    return Attempt(name, run, None, session=_session(out, name, demanded=True))
+
+
+def _session(out: PrivateRoot, name: str, *, demanded: bool = False) -> str | None:
+    """Digest of the session that the provider named; None when it named none."""
+    try:
+        with _child(out, ATTEMPTS, name) as root:
+            log = read_log(root, name)
+    except EvidenceError as error:
+        if not demanded and error.code in (FileCode.MISSING, RootCode.ROOT_MISSING):
+            return None
+        raise _invalid(f"the private log of {name} cannot be believed ({error.code})", name) from error
+    if log.sample_id != name:
+        raise _invalid(f"the private log of {name} is about another attempt", name)
+    return log.session_id_hash
 
 
 def _state(out: PrivateRoot, name: str) -> RootState:

@@ -99,22 +99,41 @@ class CalibrationError(Exception):
         super().__init__(self.sentence)
 
 
-class CallFailed(CalibrationError):  # noqa: N818 - named after what happened, as the ending words are
-    """The one model call of a sample was made and gave nothing that may count; its id is spent.
+class SpentEnding(StrEnum):
+    """How an id was spent for nothing, where no provider has a word for it.
 
-    Attributes:
-        ending: the provider's word for how the call ended (`success` when the answer came and something
-            changed under it).
-        detail: the kind of provider error, the named limit, the fault of the answer or what changed; None
-            when the ending says all.
-        usage: what the call cost all the same.
+    `never_called`: the record that stands before a call was written, or may have been, and the call was not
+    made. `binding_changed`: an answer came, and the program, its version or our own code had changed under it.
+    `not_stored`: an answer came and its records could not be completed.
     """
 
-    def __init__(self, ending: str, detail: str | None, sentence: str, usage: Usage) -> None:
+    NEVER_CALLED = "never_called"
+    BINDING_CHANGED = "binding_changed"
+    NOT_STORED = "not_stored"
+
+
+class CallFailed(CalibrationError):  # noqa: N818 - named after what happened, as the ending words are
+    """The one model call of a sample is spent and gave nothing that may count.
+
+    Attributes:
+        ending: the provider's word for how the call ended, or a `SpentEnding`.
+        detail: the kind of provider error, the named limit, the fault of the answer, what changed or why
+            nothing was written; None when the ending says all.
+        usage: what the call cost all the same; all unknown where none was made.
+    """
+
+    def __init__(
+        self,
+        ending: str,
+        detail: str | None,
+        sentence: str,
+        usage: Usage,
+        code: CalibrationCode = CalibrationCode.MODEL_CALL_UNRESOLVED,
+    ) -> None:
         self.ending = ending
         self.detail = detail
         self.usage = usage
-        super().__init__(CalibrationCode.MODEL_CALL_UNRESOLVED, sentence)
+        super().__init__(code, sentence)
 
 
 class RefusalCode(StrEnum):
@@ -137,6 +156,7 @@ class RefusalCode(StrEnum):
     BINDING_DIFFERS = "binding_differs"
     REPEAT_FAILED = "repeat_failed"
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"
+    SESSION_REUSED = "session_reused"
     SAMPLES_INVALID = "samples_invalid"
     PUBLICATION_BLOCKED = "publication_blocked"
     PUBLICATION_DIFFERS = "publication_differs"

@@ -30,8 +30,7 @@ from skill_effectiveness.calibration.finalization_rules import (
 )
 from skill_effectiveness.calibration.inputs import FrozenInputs, load_inputs
 from skill_effectiveness.calibration.loader import LoadedCalibration, load_calibration
-from skill_effectiveness.calibration.models import Claim, FinalizationIntent, to_json, to_line
-from skill_effectiveness.calibration.publication import UNKNOWN_COST
+from skill_effectiveness.calibration.models import UNKNOWN_COST, Claim, FinalizationIntent, to_json, to_line
 from skill_effectiveness.calibration.root_lock import LOCK_WAIT_SECONDS, locked
 from skill_effectiveness.calibration.sample_set import answered_samples, confirmed_samples
 from skill_effectiveness.calibration.sheet import ReviewerRecords, build_sheet
@@ -176,11 +175,16 @@ def _sheet(answered: Sequence[AnsweredSample], loaded: LoadedCalibration, inputs
         calls=[each.observation.usage if each.observation else UNKNOWN_COST for each in answered],
         # A call that gave nothing closes its root, so a root that comes here holds none.
         attempts=len(answered),
-        unusable_answers=0,
         orientation_key_hashes=[observation.orientation_key_hash for observation in seen],
     )
-    evidence_hash = loaded.result.calibration_evidence_hash
-    return to_line(build_sheet(inputs.bank, [records], evidence_hash=evidence_hash, synthetic=False))
+    sheet = build_sheet(
+        inputs.bank,
+        [records],
+        evidence_hash=loaded.result.calibration_evidence_hash,
+        synthetic=False,
+        policy=inputs.policy,
+    )
+    return to_line(sheet)
 
 
 class _Finalization:
@@ -294,7 +298,8 @@ class _Finalization:
     def _publish(self) -> None:
         with self._root.child(FOLDER, create=True) as folder:
             self._put_claim(folder)
-            publish_pair(folder, *self._pair.members, load=self._load)
+            # The claim was just made sure of, so a half that lies here is what we left.
+            publish_pair(folder, *self._pair.members, load=self._load, overwrite_half=True)
 
     def _confirm(self) -> None:
         with self._root.child(FOLDER) as folder:

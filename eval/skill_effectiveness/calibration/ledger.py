@@ -66,12 +66,14 @@ class RootState:
         complete: samples whose receipts agree, by id; empty when quarantined.
         reserved: the one id that holds nothing but its reservation.
         cause: the first thing that does not fit, when quarantined.
+        uncalled: ids whose call was certainly not made, when quarantined.
     """
 
     standing: Standing
     complete: Mapping[str, CompletedSample]
     reserved: str | None = None
     cause: CalibrationError | None = None
+    uncalled: frozenset[str] = frozenset()
 
     def admit(self, sample_id: str) -> None:
         """Return when the root allows one call for this id.
@@ -109,7 +111,8 @@ def judge_receipts(listing: Listing) -> RootState:
         _check_sets(listing, expected)
         complete = {sample_id: judge_sample(listing, sample_id) for sample_id in sorted(expected)}
     except CalibrationError as error:
-        return RootState(Standing.QUARANTINED, {}, cause=error)
+        uncalled = frozenset(name for name in listing.ledgers if _uncalled(listing, name))
+        return RootState(Standing.QUARANTINED, {}, cause=error, uncalled=uncalled)
     if reserved is not None:
         return RootState(Standing.RESERVED, complete, reserved=reserved)
     full = len(complete) >= SAMPLE_LIMIT
@@ -202,6 +205,17 @@ def _reserved_id(listing: Listing) -> str | None:
     if len(alone) != 1:
         return None
     (sample_id,) = alone
+    return sample_id if _is_reserved(listing, sample_id) else None
+
+
+def _uncalled(listing: Listing, sample_id: str) -> bool:
+    """Whether an id has nothing but what stands before a call, and its ledger entry says so."""
+    later = sample_id in listing.samples or sample_id in listing.observations
+    return not later and _is_reserved(listing, sample_id)
+
+
+def _is_reserved(listing: Listing, sample_id: str) -> bool:
+    """Whether the ledger entry of an id is a valid reservation of this root."""
     try:
         entry = _parse(
             LedgerEntry,
@@ -210,9 +224,9 @@ def _reserved_id(listing: Listing) -> str | None:
             f"the ledger entry of {sample_id}",
         )
     except CalibrationError:
-        return None  # not a reservation; the set check that follows names it
+        return False  # the set check that follows names it
     binding = (entry.sample_id, entry.artifact_root_hash, entry.state)
-    return sample_id if binding == (sample_id, listing.artifact_root_hash, "reserved") else None
+    return binding == (sample_id, listing.artifact_root_hash, "reserved")
 
 
 def _check_sets(listing: Listing, expected: set[str]) -> None:

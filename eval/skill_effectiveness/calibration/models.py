@@ -19,6 +19,7 @@ from skill_effectiveness.evidence.documents import RuleBroken
 from skill_effectiveness.protocol.cases import KnownAnswer
 from skill_effectiveness.protocol.document import DigestText, FrozenModel, One, Yes
 from skill_effectiveness.protocol.words import BankName, Verdict
+from skill_effectiveness.providers import MODEL_ID
 
 SampleContract = Literal["skill-effectiveness-reviewer-calibration-sample-v1"]
 LedgerV1Contract = Literal["skill-effectiveness-reviewer-calibration-sample-ledger-entry-v1"]
@@ -42,7 +43,7 @@ _ABSENT_NOT_NULL = AfterValidator(_present)
 
 SAMPLE_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 FAMILY_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-MODEL_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
+MODEL_NAME: Final = MODEL_ID
 
 
 def _distinct(ids: tuple[str, ...]) -> tuple[str, ...]:
@@ -112,6 +113,10 @@ class Usage(Record):
     output_tokens: Count | None
     cost_units: Annotated[float, Field(ge=0)] | None
     latency_ms: Count | None
+
+
+UNKNOWN_COST: Final = Usage(input_tokens=None, output_tokens=None, cost_units=None, latency_ms=None)
+"""Of a call that was not made, or never came back."""
 
 
 class LegacyLedgerEntry(Record):

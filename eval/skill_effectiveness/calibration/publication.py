@@ -19,7 +19,15 @@ from skill_effectiveness.calibration.documents import (
 )
 from skill_effectiveness.calibration.errors import ExaminationRefused, RefusalCode
 from skill_effectiveness.calibration.loader import LoadedCalibration, load_calibration
-from skill_effectiveness.calibration.models import AttemptEnding, Binding, Observation, Sample, Usage, to_line
+from skill_effectiveness.calibration.models import (
+    UNKNOWN_COST,
+    AttemptEnding,
+    Binding,
+    Observation,
+    Sample,
+    Usage,
+    to_line,
+)
 from skill_effectiveness.calibration.sheet import ReviewerRecords, build_sheet
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, PairCode, PairError
 from skill_effectiveness.evidence.pair import Member, pending_name, publish_pair
@@ -30,9 +38,6 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.calibration.inputs import FrozenInputs
     from skill_effectiveness.evidence.root import PrivateRoot
-
-UNKNOWN_COST = Usage(input_tokens=None, output_tokens=None, cost_units=None, latency_ms=None)
-"""Of a call that may have been made and never came back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +55,16 @@ class Attempt:
     Attributes:
         name: of its folder, and the id of its sample.
         run: the sample, in one attempt of each repeat.
-        ending: how its call ended without one; None as well when nobody lived to record it.
+        ending: how it ended without one; None as well when nobody lived to record it.
+        called: whether its call was made, or may have been.
+        session: digest of the provider's id of the session; None when it is not known.
     """
 
     name: str
     run: Run | None
     ending: AttemptEnding | None
+    called: bool = True
+    session: str | None = None
 
 
 def publish_examination(
@@ -63,8 +72,8 @@ def publish_examination(
 ) -> LoadedCalibration:
     """Publish the pair of an examination, then its metrics sheet.
 
-    A pair that is there already and says the same stays byte for byte; half a pair, which only a kill leaves,
-    is published again.
+    A pair that is there already and says the same stays byte for byte; half of it, which only a kill leaves,
+    is published again. The samples give one pair and no other, so a file that says anything else is not ours.
 
     Args:
         out: the folder of the examination; locked by the caller.
@@ -121,15 +130,16 @@ def _check_files(out: PrivateRoot, members: tuple[Member, Member], sheet: str) -
     found = {
         name: _found(out, name) for member in members for name in (member.name, pending_name(member.name))
     }
-    if any(found[member.name] is None for member in members):
-        return
     for member in members:
-        if found[member.name] != member.data:
+        if found[member.name] not in (None, member.data):
             raise ExaminationRefused(
                 RefusalCode.PUBLICATION_DIFFERS,
                 f"{member.name} is published already and is not what the samples give; use a new folder.",
                 field=member.name,
             )
+    if any(found[member.name] is None for member in members):
+        return
+    for member in members:
         staged = pending_name(member.name)
         if found[staged] not in (None, member.data):
             raise ExaminationRefused(
@@ -171,9 +181,8 @@ def _sheet(
         family=binding.reviewer_family,
         runs=[[judgment.verdict for judgment in run.sample.judgments] for run in runs],
         seen=[run.observation.shown for run in runs],
-        calls=[_cost(attempt) for attempt in attempts],
+        calls=[_cost(attempt) for attempt in attempts if attempt.called],
         attempts=len(attempts),
-        unusable_answers=sum(attempt.ending is not None for attempt in attempts),
         orientation_key_hashes=[run.observation.orientation_key_hash for run in runs],
     )
     sheet = build_sheet(
@@ -181,7 +190,7 @@ def _sheet(
         [records],
         evidence_hash=loaded.result.calibration_evidence_hash,
         synthetic=loaded.synthetic,
-        probe_rules=inputs.policy.probe_rules,
+        policy=inputs.policy,
     )
     return to_line(sheet)
 

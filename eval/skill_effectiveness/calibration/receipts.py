@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LEDGERS: Final = "sample-ledger"
 SAMPLES: Final = "samples"
 OBSERVATIONS: Final = "observations"
+PROVIDER_LOG: Final = "provider-log"
 FINALIZATION_INTENT: Final = ".finalization.intent.json"
 
 _RECEIPT: Final = re.compile(rf"({SAMPLE_ID})\.json")
@@ -60,6 +61,15 @@ class Listing:
     strays: tuple[str, ...] = ()
 
 
+def intent_may_stand(root: PrivateRoot, sample_id: str) -> bool:
+    """Whether the record that spends the one call of an id is there; True when nobody can say."""
+    try:
+        with root.child(SAMPLES) as samples:
+            return samples.exists(intent_name(sample_id))
+    except EvidenceError:
+        return True
+
+
 def read_listing(root: PrivateRoot) -> Listing:
     """Every receipt of a root, as it lies there; an unreadable file is kept as its error, never skipped."""
     ledgers, ledger_strays = _read_folder(root, LEDGERS, {"receipt": _RECEIPT})
@@ -78,7 +88,7 @@ def read_listing(root: PrivateRoot) -> Listing:
 def sweep(root: PrivateRoot) -> None:
     """Drop what interrupted writes of ours left; the caller holds the lock. Anything unknown stays."""
     root.sweep()
-    for folder in (LEDGERS, SAMPLES, OBSERVATIONS):
+    for folder in (LEDGERS, SAMPLES, OBSERVATIONS, PROVIDER_LOG):
         try:
             place = root.child(folder)
         except EvidenceError:

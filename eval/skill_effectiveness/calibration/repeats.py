@@ -39,6 +39,7 @@ from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
 from skill_effectiveness.calibration.sample import SampleRequest, Sampling, identify, take_sample
 from skill_effectiveness.evidence.faults import EvidenceError, LockCode, LockError
 from skill_effectiveness.evidence.lock import Lock
+from skill_effectiveness.execution import never
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName
 
@@ -94,10 +95,6 @@ class Examination:
         return PAIR_NAMES[self.calibration.bank].result
 
 
-def _never() -> bool:
-    return False
-
-
 def examine(
     plan: ExaminationPlan,
     reviewer: Reviewer,
@@ -106,7 +103,7 @@ def examine(
     resume: bool = False,
     manifest: Callable[[], str] = runtime_manifest_hash,
     observer: Observer | None = None,
-    cancelled: Callable[[], bool] = _never,
+    cancelled: Callable[[], bool] = never,
 ) -> Examination:
     """Examine a reviewer and publish what came of it.
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from skill_effectiveness import providers
 from skill_effectiveness.calibration.models import Simulation
 from skill_effectiveness.providers import (
-    CallKind,
     CodexProvider,
     Provider,
     ShownTruth,
@@ -23,17 +21,10 @@ if TYPE_CHECKING:
     from skill_effectiveness.protocol.cases import Bank
 
 
-def _adapters() -> dict[str, type[Provider]]:
-    exported = (getattr(providers, name) for name in providers.__all__)
-    found = [item for item in exported if isinstance(item, type) and issubclass(item, Provider)]
-    return {
-        adapter.name: adapter
-        for adapter in found
-        if adapter is not Provider and CallKind.JUDGE in adapter.call_kinds
-    }
-
-
-ADAPTERS: Final[Mapping[str, type[Provider]]] = _adapters()
+ADAPTERS: Final[Mapping[str, type[Provider]]] = {
+    CodexProvider.name: CodexProvider,
+    SimulatedReviewer.name: SimulatedReviewer,
+}
 """Every adapter that can be examined, by the name that stands in every record."""
 
 CONTROLLED: Final = (CodexProvider.name,)

@@ -4,7 +4,7 @@ Both doors run it, an external controller for one sample at a time and the repea
 `take_sample` holds `.sample.lock` over the whole lifecycle, so that receipts are judged at rest only:
 
 1. publish the ledger entry `reserved`; 2. publish the intent `model_call_started`; 3. ledger to
-`model_call_started`, read back; 4. one call; 5. validate the answer; 6. check executable, version and
+`model_call_started`, read back; 4. one call, and its private log; 5. validate the answer; 6. check executable, version and
 manifest again; 7. publish the observation; 8. turn the answer back, publish the sample, read back; 9. intent
 to `completed`, read back.
 
@@ -21,11 +21,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from skill_effectiveness.calibration import receipts
 from skill_effectiveness.calibration.answers import AnswerError, read_answer
 from skill_effectiveness.calibration.binding import SIMULATED, runner_hash, sample_runner_contract
-from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError, CallFailed
+from skill_effectiveness.calibration.errors import (
+    CalibrationCode,
+    CalibrationError,
+    CallFailed,
+    SpentEnding,
+)
 from skill_effectiveness.calibration.inputs import FrozenInputs, load_inputs
 from skill_effectiveness.calibration.ledger import RootState, judge_receipts
 from skill_effectiveness.calibration.models import (
     SAMPLE_ID,
+    UNKNOWN_COST,
     Judgment,
     LedgerEntry,
     Observation,
@@ -41,11 +47,12 @@ from skill_effectiveness.calibration.models import (
 from skill_effectiveness.calibration.observer import Observer, Silent
 from skill_effectiveness.calibration.orientation import Presentation, draw, key_commitment
 from skill_effectiveness.calibration.prompt import PromptTooLarge, answer_schema, render
+from skill_effectiveness.calibration.provider_log import provider_log, write_log
 from skill_effectiveness.calibration.root_lock import LOCK_WAIT_SECONDS, locked
 from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, KeyCode
 from skill_effectiveness.evidence.keys import mac_key
-from skill_effectiveness.execution import Executable, ExecutableError
+from skill_effectiveness.execution import Executable, ExecutableError, never
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName, Verdict
 from skill_effectiveness.providers import CallOutcome, Ending, JudgeCall, Provider
@@ -89,10 +96,6 @@ class SampleRequest:
     bank: BankName = BankName.JUDGED
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """What a sample is taken with.
@@ -111,9 +114,9 @@ class Sampling:
     reviewer: Seating
     manifest: Callable[[], str]
     observer: Observer = Silent()  # noqa: RUF009 - it has no state
-    cancelled: Callable[[], bool] = _never
+    cancelled: Callable[[], bool] = never
     lock_wait: float = LOCK_WAIT_SECONDS
-    spending: Callable[[], object] = _never
+    spending: Callable[[], object] = never
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +143,11 @@ def take_sample(root: PrivateRoot, request: SampleRequest, given: Sampling) -> S
         The sample as it was stored, in bank orientation and order.
 
     Raises:
-        CallFailed: the call was made and gave nothing that counts; the root takes no further call.
-        CalibrationError: any other code of section 3; no call was made, except for
-            `sample_publication_failed`.
-        EvidenceError: a write before the call failed (a full disk); after a repair the same request may be
-            repeated.
+        CallFailed: the call of this id is spent and gave nothing that counts, whether or not it was made (see
+            `SpentEnding`); the root takes no further call.
+        CalibrationError: any other code of section 3; nothing was spent.
+        EvidenceError: a write before the call failed (a full disk); nothing was spent, and after a repair the
+            same request may be repeated.
         ValidationError: (pydantic) model, family or timeout are not of their form; nothing was reserved.
     """
     if given.manifest() != request.runtime_manifest_hash:
@@ -298,14 +301,38 @@ def _reserve(root: PrivateRoot, bindings: SampleBindings) -> None:
 
 
 def _start(root: PrivateRoot, bindings: SampleBindings) -> None:
-    """Steps 2 and 3: after them the one call of this id is spent, whether or not it is made."""
+    """Steps 2 and 3: after them the one call of this id is spent, whether or not it is made.
+
+    Raises:
+        CallFailed: `never_called`: they failed when the intent stood, or may have stood, already.
+        EvidenceError: they failed before.
+    """
     name = receipts.sample_name(bindings.sample_id)
     started = _entry(bindings, "model_call_started")
     intent = SampleIntent(**_fields(bindings), state="model_call_started")
-    with root.child(receipts.LEDGERS) as ledgers, root.child(receipts.SAMPLES) as samples:
-        samples.publish(receipts.intent_name(bindings.sample_id), to_line(intent))
-        ledgers.replace(name, to_line(started))
-        _verify(ledgers, name, started)
+    try:
+        with root.child(receipts.LEDGERS) as ledgers, root.child(receipts.SAMPLES) as samples:
+            samples.publish(receipts.intent_name(bindings.sample_id), to_line(intent))
+            ledgers.replace(name, to_line(started))
+            _verify(ledgers, name, started)
+    except EvidenceError as error:
+        if not receipts.intent_may_stand(root, bindings.sample_id):
+            raise
+        raise _never_called(error.code.value, str(error)) from error
+    except CalibrationError as error:
+        raise _never_called(None, error.sentence, error.code) from error
+
+
+def _never_called(
+    detail: str | None, told: str, code: CalibrationCode = CalibrationCode.MODEL_CALL_UNRESOLVED
+) -> CallFailed:
+    return CallFailed(
+        SpentEnding.NEVER_CALLED.value,
+        detail,
+        f"No call was made, but the record that stands before it was begun, so its id is spent: {told}",
+        UNKNOWN_COST,
+        code,
+    )
 
 
 def _entry(bindings: SampleBindings, state: Literal["reserved", "model_call_started"]) -> LedgerEntry:
@@ -321,9 +348,7 @@ def _entry(bindings: SampleBindings, state: Literal["reserved", "model_call_star
 def _ask(root: PrivateRoot, admitted: _Admitted, given: Sampling) -> tuple[tuple[Verdict, ...], Usage]:
     """Steps 4 and 5: the one call, and its answer in shown order."""
     if given.cancelled():
-        unknown = Usage(input_tokens=None, output_tokens=None, cost_units=None, latency_ms=None)
-        told = "The call was cancelled before it was made; its id is spent all the same."
-        raise CallFailed(Ending.CANCELLED.value, None, told, unknown)
+        raise _never_called(Ending.CANCELLED.value, "it was cancelled before.")
     given.observer.call_started(int(admitted.call.timeout_seconds))
     outcome = admitted.provider.judge(admitted.call, around=root.around, cancelled=given.cancelled)
     usage = Usage(
@@ -332,22 +357,41 @@ def _ask(root: PrivateRoot, admitted: _Admitted, given: Sampling) -> tuple[tuple
         cost_units=outcome.usage.cost_units,
         latency_ms=outcome.latency_ms,
     )
+    unlogged = _log(root, admitted, outcome)
     try:
-        verdicts = _read(outcome, admitted.presentation, usage)
+        verdicts = _read(outcome, admitted, usage)
     except CallFailed as failed:
         given.observer.call_ended(failed.ending)
+        if unlogged is not None:
+            # What the call came to matters more, so it stays the ending.
+            told = f"{failed.sentence} Its private log could not be written ({unlogged.code.value})."
+            raise CallFailed(failed.ending, failed.detail, told, usage) from failed
         raise
     given.observer.call_ended(outcome.ending.value)
+    if unlogged is not None:
+        raise _not_stored(unlogged, usage) from unlogged
     return verdicts, usage
 
 
-def _read(outcome: CallOutcome, presentation: Presentation, usage: Usage) -> tuple[Verdict, ...]:
+def _log(root: PrivateRoot, admitted: _Admitted, outcome: CallOutcome) -> EvidenceError | None:
+    """Keep what the provider said beside its answer; what prevents that is answered, not raised."""
+    bindings = admitted.bindings
+    log = provider_log(bindings.sample_id, outcome, synthetic=bindings.synthetic is True)
+    try:
+        write_log(root, log)
+    except EvidenceError as error:
+        return error
+    return None
+
+
+def _read(outcome: CallOutcome, admitted: _Admitted, usage: Usage) -> tuple[Verdict, ...]:
     if outcome.answer is None:
         detail = outcome.error_kind or outcome.limit
         told = f"{outcome.ending.value} ({detail.value})" if detail else outcome.ending.value
         raise CallFailed(outcome.ending.value, detail and detail.value, f"The call ended with {told}.", usage)
     try:
-        return read_answer(outcome.answer, presentation)
+        fence = admitted.provider.json_fence
+        return read_answer(outcome.answer, admitted.presentation, json_fence=fence)
     except AnswerError as error:
         told = f"An answer came and does not count: {error.code.value}."
         raise CallFailed(Ending.ANSWER_INVALID.value, error.code.value, told, usage) from error
@@ -358,7 +402,7 @@ def _check_unchanged(root: PrivateRoot, admitted: _Admitted, usage: Usage, given
     changed = _changed(root, admitted, given)
     if changed:
         told = f"The answer does not count, because this changed during the call: {changed}."
-        raise CallFailed(Ending.SUCCESS.value, changed, told, usage)
+        raise CallFailed(SpentEnding.BINDING_CHANGED.value, changed, told, usage)
 
 
 def _changed(root: PrivateRoot, admitted: _Admitted, given: Sampling) -> str | None:
@@ -395,11 +439,20 @@ def _store(root: PrivateRoot, admitted: _Admitted, verdicts: tuple[Verdict, ...]
             samples.replace(intent_name, to_line(completed))
             _verify(samples, intent_name, completed)
     except EvidenceError as error:
-        raise CalibrationError(
-            CalibrationCode.SAMPLE_PUBLICATION_FAILED,
-            f"The answer was good and could not be stored, so it is lost: {error} Start again in a new root.",
-        ) from error
+        raise _not_stored(error, usage) from error
+    except CalibrationError as error:
+        raise CallFailed(SpentEnding.NOT_STORED.value, None, error.sentence, usage, error.code) from error
     return sample
+
+
+def _not_stored(error: EvidenceError, usage: Usage) -> CallFailed:
+    return CallFailed(
+        SpentEnding.NOT_STORED.value,
+        error.code.value,
+        f"The answer was good and could not be stored, so it is lost: {error} Start again in a new root.",
+        usage,
+        CalibrationCode.SAMPLE_PUBLICATION_FAILED,
+    )
 
 
 def _observation(admitted: _Admitted, verdicts: tuple[Verdict, ...], usage: Usage) -> Observation:

@@ -16,25 +16,22 @@ from pydantic import Field
 
 from skill_effectiveness.calibration.agreement import Answer, PairAgreement, alpha_agreement, pair_agreement
 from skill_effectiveness.calibration.bias import BiasSheet, bias_sheet
-from skill_effectiveness.calibration.figures import Estimate
+from skill_effectiveness.calibration.figures import Estimate, at_least
 from skill_effectiveness.calibration.intervals import DRAWS
 from skill_effectiveness.calibration.metrics import ReviewerMetrics, reviewer_metrics
 from skill_effectiveness.calibration.position import PositionSheet, SeenVerdict, position_sheet
-from skill_effectiveness.protocol.document import DigestText, FrozenModel
+from skill_effectiveness.protocol.document import DigestText, FrozenModel, One
 from skill_effectiveness.protocol.words import BankName, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skill_effectiveness.protocol.cases import Bank
-    from skill_effectiveness.protocol.policy import ProbeRule
+    from skill_effectiveness.protocol.policy import LicencePolicy, ProbeRule
 
 METRICS_CONTRACT: Final = "skill-effectiveness-reviewer-calibration-metrics-v1"
 BOOTSTRAP_SEED: Final = 241_012_784
 UNKNOWN: Final = "unknown"
-UNUSABLE_SHARE_FLAGGED: Final = Fraction(1, 10)
-"""More unusable answers than this share of attempts flag the reviewer's whole examination."""
-
 _LARGEST_WRITTEN: Final = 2**53 - 1
 
 Number = Annotated[int | float, Field(ge=0)]
@@ -74,9 +71,8 @@ class ReviewerRecords:
         runs: verdicts of each completed sample in bank order and orientation.
         seen: the same samples as they were shown and answered; a sample without observation has orientation
             0.
-        calls: usage of every model call that was started, of failed ones too; None parts are unknown.
-        attempts: samples that were tried.
-        unusable_answers: attempts whose call gave no answer that counts.
+        calls: usage of every model call that may have been made, of failed ones too; None parts are unknown.
+        attempts: samples that were tried, whether or not their call was made; what is no run was in vain.
         orientation_key_hashes: commitments to the keys the samples were drawn with.
     """
 
@@ -85,7 +81,6 @@ class ReviewerRecords:
     seen: Sequence[Sequence[SeenVerdict]]
     calls: Sequence[CallUsage]
     attempts: int
-    unusable_answers: int
     orientation_key_hashes: Sequence[str]
 
 
@@ -110,7 +105,8 @@ class CostSheet(FrozenModel):
 
 
 class AttemptSheet(FrozenModel):
-    """How often the reviewer was asked in vain; `flagged` when that is over a tenth of the attempts."""
+    """How often the reviewer was asked in vain; `flagged` when fewer answers are usable than a licence needs.
+    """
 
     attempts: Counted
     unusable_answers: Counted
@@ -201,7 +197,7 @@ class MetricsSheet(FrozenModel):
         synthetic: whether the reviewers are simulated.
     """
 
-    schema_version: Literal[1]
+    schema_version: One
     artifact_contract: Literal["skill-effectiveness-reviewer-calibration-metrics-v1"]
     calibration_evidence_hash: DigestText
     bank: BankName
@@ -221,7 +217,7 @@ def build_sheet(
     *,
     evidence_hash: str,
     synthetic: bool,
-    probe_rules: Sequence[ProbeRule] = (),
+    policy: LicencePolicy,
     seed: int = BOOTSTRAP_SEED,
     draws: int = DRAWS,
 ) -> MetricsSheet:
@@ -232,13 +228,13 @@ def build_sheet(
         reviewers: at least one family, each name once.
         evidence_hash: object digest of the evidence document.
         synthetic: whether the reviewers are simulated.
-        probe_rules: the frozen probe table; needed for the probe bank and used for no other.
+        policy: the frozen licence policy: its probe table, for the probe bank alone, and the share of answers
+            that have to be usable.
         seed: of the bootstrap; recorded.
         draws: of the bootstrap; recorded.
 
     Raises:
-        ValueError: no family or one twice, no or incomplete runs, counts that contradict each other, the
-            probe bank without its table.
+        ValueError: no family or one twice, no or incomplete runs, counts that contradict each other.
     """
     if not reviewers or len({records.family for records in reviewers}) < len(reviewers):
         raise ValueError("a sheet is about at least one family, each once")
@@ -260,7 +256,7 @@ def build_sheet(
         case_fixture_hash=bank.case_fixture_hash,
         case_count=len(bank.cases),
         reviewers=tuple(
-            _reviewer(records, metrics, _bias(bank, probe_rules, records))
+            _reviewer(records, metrics, _bias(bank, policy.probe_rules, records), policy)
             for records, metrics in zip(reviewers, found, strict=True)
         ),
         pairs=tuple(pairs),
@@ -301,7 +297,9 @@ def _bias(bank: Bank, rules: Sequence[ProbeRule], records: ReviewerRecords) -> B
     return bias_sheet(bank, rules, records.runs) if bank.name is BankName.BIAS_PROBE else None
 
 
-def _reviewer(records: ReviewerRecords, metrics: ReviewerMetrics, bias: BiasSheet | None) -> ReviewerSheet:
+def _reviewer(
+    records: ReviewerRecords, metrics: ReviewerMetrics, bias: BiasSheet | None, policy: LicencePolicy
+) -> ReviewerSheet:
     if len(records.seen) != len(records.runs):
         raise ValueError("every completed sample was seen once")
     return ReviewerSheet(
@@ -317,7 +315,7 @@ def _reviewer(records: ReviewerRecords, metrics: ReviewerMetrics, bias: BiasShee
         verdicts={verdict: _verdict(metrics, verdict) for verdict in Verdict},
         position=position_sheet(records.seen),
         bias=bias,
-        attempts=_attempts(records),
+        attempts=_attempts(records, policy),
         cost=cost_sheet(records.calls),
         orientation_key_hashes=tuple(records.orientation_key_hashes),
     )
@@ -335,11 +333,13 @@ def _verdict(metrics: ReviewerMetrics, verdict: Verdict) -> VerdictSheet:
     )
 
 
-def _attempts(records: ReviewerRecords) -> AttemptSheet:
-    if records.unusable_answers < 0 or len(records.runs) + records.unusable_answers > records.attempts:
-        raise ValueError("an attempt ends with a sample, an unusable answer or neither")
+def _attempts(records: ReviewerRecords, policy: LicencePolicy) -> AttemptSheet:
+    usable = len(records.runs)
+    if not usable <= len(records.calls) <= records.attempts:
+        raise ValueError("a sample is one call, and an attempt at most one")
+    share = Fraction(usable, records.attempts)
     return AttemptSheet(
         attempts=records.attempts,
-        unusable_answers=records.unusable_answers,
-        flagged=records.unusable_answers > UNUSABLE_SHARE_FLAGGED * records.attempts,
+        unusable_answers=records.attempts - usable,
+        flagged=not at_least(share, policy.usable_answer_rate_min),
     )

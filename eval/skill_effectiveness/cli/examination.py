@@ -20,7 +20,7 @@ from skill_effectiveness.cli.progress import ExaminationProgress
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.protocol.words import BankName
-from skill_effectiveness.providers import CodexProvider, SimulatedSettings
+from skill_effectiveness.providers import SimulatedSettings
 from skill_effectiveness.providers.simulated import LARGEST_SEED
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def reviewer_calibration(  # one parameter per option is what a command line is
     program = matching_program(provider, programs, given)
     demand_family(provider, reviewer_family)
     # Before the folder is made: whoever names a program that is not there finds nothing to clean up.
-    reviewer = reviewer_of(program, given, bank, around)
+    reviewer = reviewer_of(provider, program, given, bank, around)
     plan = ExaminationPlan(model, reviewer_family, repeats, timeout_seconds, bank)
     with (
         PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout()) as root,
@@ -175,13 +175,17 @@ def demand_family(provider: ProviderName, reviewer_family: str) -> None:
 
 
 def reviewer_of(
-    program: Path | None, settings: Mapping[str, object], bank: BankName, around: Surroundings
+    provider: ProviderName,
+    program: Path | None,
+    settings: Mapping[str, object],
+    bank: BankName,
+    around: Surroundings,
 ) -> Reviewer:
     """The reviewer behind a program, or the simulated one where there is none."""
     if program is None:
         simulated = SimulatedSettings.model_validate(dict(settings))
         return Reviewer.simulated(simulated, load_inputs(around.fs, bank).bank)
-    return Reviewer.real(CodexProvider.at(program, around=around))
+    return Reviewer.real(ADAPTERS[provider].at(program, around=around))
 
 
 def result_values(found: Examination, reviewer_family: str) -> dict[str, object]:

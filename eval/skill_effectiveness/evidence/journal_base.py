@@ -194,9 +194,7 @@ class OpenJournal(ABC):
                 if found.fresh and not opening.create:
                     raise missing(self._where)
                 self._adopt(found, opening)
-                if self._state is not None:
-                    self._store.keep_copies(self._state)
-                    self._store.sweep_copies(self.journal_id)
+                self._store.sweep_copies(self.journal_id)
                 self._settle(found, repin)
 
     @abstractmethod
@@ -223,6 +221,8 @@ class OpenJournal(ABC):
         Raises:
             RootError, FileError: it is not, or cannot be read.
         """
+        if self._state is not None:
+            self._store.keep_copies(self._state)
         self._store.sweep()
         names = self._folder.names()
         self._store.demand_private([name for name in names if self._is_trusted(name)])

@@ -15,12 +15,14 @@ from skill_effectiveness.evidence import files, writes
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError, Fault, FileCode, FileError, PairCode, PairError
 from skill_effectiveness.evidence.names import check_written_name
+from skill_effectiveness.evidence.rootwalk import identity_of
 from skill_effectiveness.evidence.signals import TerminationWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skill_effectiveness.evidence.root import PrivateRoot
+    from skill_effectiveness.evidence.rootwalk import Identity
 
 _T = TypeVar("_T")
 
@@ -68,12 +70,17 @@ def load_pair(
 
 
 def publish_pair(
-    root: PrivateRoot, evidence: Member, result: Member, *, load: Callable[[bytes, bytes], _T]
+    root: PrivateRoot,
+    evidence: Member,
+    result: Member,
+    *,
+    load: Callable[[bytes, bytes], _T],
+    overwrite_half: bool = False,
 ) -> _T:
     """Publish two documents so that readers see both or neither.
 
-    A pair that is there already with the same bytes stays as it is; half a pair, which only a kill leaves, is
-    published again. A termination that arrives between the renames takes both back and then has its effect
+    A pair that is there already with the same bytes stays as it is; half of it, which only a kill leaves, is
+    published again; whatever else has one of the names is refused and stays. A termination that arrives between the renames takes both back and then has its effect
     (see `TerminationWindow`, also for threads); a later one leaves the complete pair.
 
     Args:
@@ -82,6 +89,8 @@ def publish_pair(
         result: published second.
         load: the loader that consumers of the pair use; it judges the staged bytes before anything is
             renamed.
+        overwrite_half: whatever lies under one name alone is the caller's own and may be replaced; for a
+            caller that holds the folder by a claim.
 
     Returns:
         What `load` made of the pair.
@@ -89,13 +98,13 @@ def publish_pair(
     Raises:
         PairError: `pair_unsafe`: a staged or canonical path is a link, not regular, not ours, not 0600 or has
             a second name; it is named and untouched. `pair_invalid`: what was staged did not read back.
-        FileError: `exists_different`: another complete pair is there; or the code of a failed write. Neither
-            document is there then, unless both are.
+        FileError: `exists_different`: another document has one of the names, and stays; or the code of a
+            failed write. Nothing that this call put there is there then, unless both are.
         Terminated: after a termination whose handler returned.
     """
     for member in (evidence, result):
         check_written_name(pending_name(member.name), root.folder.prefix)
-    publication = _Publication(root, evidence, result)
+    publication = _Publication(root, evidence, result, overwrite_half=overwrite_half)
     publication.demand_safe()
     if publication.stands():
         publication.discard(staged_only=True)
@@ -119,14 +128,16 @@ def publish_pair(
 class _Publication:
     """The four names of one publication and how far it has come."""
 
-    def __init__(self, root: PrivateRoot, evidence: Member, result: Member) -> None:
+    def __init__(self, root: PrivateRoot, evidence: Member, result: Member, *, overwrite_half: bool) -> None:
         self._root = root
         self._folder = root.folder
         self._members = (evidence, result)
         self._staged = (pending_name(evidence.name), pending_name(result.name))
         if len({evidence.name, result.name, *self._staged}) != len(self._members) + len(self._staged):
             raise ValueError("the documents of a pair need names with different stems")
-        self._renaming = False
+        self._overwrite_half = overwrite_half
+        self._ours: dict[str, Identity] = {}
+        """Which file waits to get, or has got, each canonical name."""
         self.complete = False
 
     def demand_safe(self) -> None:
@@ -146,15 +157,19 @@ class _Publication:
         """Whether exactly this pair is published already.
 
         Raises:
-            FileError: `exists_different`: another pair is.
+            FileError: `exists_different`: something else has one of the names. Half a pair of other bytes is
+                no more ours than a whole one, unless the caller says so.
         """
-        if not all(self._root.exists(member.name) for member in self._members):
+        present = [member for member in self._members if self._root.exists(member.name)]
+        if self._overwrite_half and len(present) < len(self._members):
             return False
-        for member in self._members:
+        for member in present:
             if self._read(member.name, member) != member.data:
                 where = self._folder.where(member.name)
                 sentence = f"{where} is published already with other content and stays; use a new folder."
                 raise FileError(Fault(FileCode.EXISTS_DIFFERENT, where, sentence))
+        if len(present) < len(self._members):
+            return False
         self._sync()
         return True
 
@@ -168,12 +183,14 @@ class _Publication:
                 where = self._folder.where(staged)
                 sentence = f"{where} reads back differently from what was written; check the disk."
                 raise PairError(Fault(PairCode.PAIR_INVALID, where, sentence))
+            with reported(self._folder.where(staged)):
+                self._ours[member.name] = identity_of(self._folder.fs.lstat(self._folder.fd, staged))
         return load(read[0], read[1])
 
     def rename(self) -> None:
         """Step 4: evidence first, result second, each durable before the next."""
         self.demand_safe()
-        self._renaming = True
+        self.stands()
         fs, fd = self._folder.fs, self._folder.fd
         for member, staged in zip(self._members, self._staged, strict=True):
             with reported(self._folder.where(member.name)):
@@ -182,21 +199,22 @@ class _Publication:
             self._sync()
 
     def discard(self, *, staged_only: bool = False) -> None:
-        """Take back what this publication has put there.
+        """Take back what this publication has put there, and nothing that it found.
 
-        Once renaming has begun this includes both canonical names: a complete other pair was refused before,
-            so what they hold is
-        ours or a half without meaning.
+        A canonical name goes only if it leads to the very file that was staged: a rename that failed may have
+        happened all the same, and what never was renamed may be half a pair of somebody else.
         """
-        names = list(self._staged)
-        if self._renaming and not staged_only:
-            names += [member.name for member in self._members]
+        fs, fd = self._folder.fs, self._folder.fd
         # The error or signal that brought us here is what counts; what cannot be removed is half a pair,
         # which no reader accepts.
         with suppress(EvidenceError):
-            for name in names:
+            for name in self._staged:
                 with suppress(OSError):
-                    self._folder.fs.unlink(self._folder.fd, name)
+                    fs.unlink(fd, name)
+            for name, identity in () if staged_only else tuple(self._ours.items()):
+                with suppress(OSError):
+                    if identity_of(fs.lstat(fd, name)) == identity:
+                        fs.unlink(fd, name)
             self._sync()
 
     def _read(self, name: str, member: Member) -> bytes:

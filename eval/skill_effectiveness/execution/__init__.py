@@ -12,8 +12,9 @@ from skill_effectiveness.execution.executable import (
 )
 from skill_effectiveness.execution.limits import LimitName, Limits
 from skill_effectiveness.execution.outcome import Ended, ProcessResult, StartFault
-from skill_effectiveness.execution.process import run_process
+from skill_effectiveness.execution.process import never, run_process
 from skill_effectiveness.execution.session import SessionFolders
+from skill_effectiveness.execution.session_sweep import SessionSweep, sweep_sessions
 
 __all__ = [
     "Ended",
@@ -25,9 +26,12 @@ __all__ = [
     "Limits",
     "ProcessResult",
     "SessionFolders",
+    "SessionSweep",
     "StartFault",
     "identify",
     "leftovers",
     "locate",
+    "never",
     "run_process",
+    "sweep_sessions",
 ]

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 from skill_effectiveness.execution.carriers import kill_carriers
 from skill_effectiveness.execution.outcome import Ended, ProcessResult, StartFault, start_fault
 from skill_effectiveness.execution.streams import Streams, unheard
-from skill_effectiveness.execution.supervision import Order, Supervision
+from skill_effectiveness.execution.supervision import StartOrder, Supervision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -89,7 +89,7 @@ def run_process(
     """
     began = around.monotonic()
     token = around.entropy(TOKEN_BYTES).hex()
-    order = Order(argv, str(cwd), env, token, limits.grace_seconds).encoded()
+    order = StartOrder(argv, str(cwd), env, token, limits.grace_seconds).encoded()
     if order is None:
         return ProcessResult(Ended.UNSTARTABLE, start_fault=StartFault.ARGUMENT_FORM, token=token)
     try:

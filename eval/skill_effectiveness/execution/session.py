@@ -5,6 +5,8 @@ Source: providers.md P3, section 2.
 
 from __future__ import annotations
 
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -13,22 +15,50 @@ from skill_effectiveness.evidence.faults import EvidenceError, Fault, FileCode, 
 from skill_effectiveness.evidence.fsops import remove_tree
 from skill_effectiveness.evidence.names import check_name
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
+from skill_effectiveness.execution.session_owner import MARK, SessionOwner
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.surroundings import Surroundings
 
+_OUTSIDE: Final = "session folders exist inside their `with` block only"
 FOLDERS: Final = ("home", "config", "data", "tmp", "work")
+PREFIX: Final = "skill-effectiveness-"
 NAME_BYTES: Final = 8
+
+
+def base_folder(around: Surroundings, base: Path | None) -> Path:
+    """Where sessions lie: the given folder, else `TMPDIR` of the surroundings, else `/tmp`; without links.
+
+    Raises:
+        FileError: it is missing or cannot be looked up.
+    """
+    named = base or Path(around.environ.get("TMPDIR") or "/tmp")  # noqa: S108 - names below it are drawn and 0700
+    with reported("the temporary folder", reading=True):
+        return Path(around.fs.resolve(str(named)))
+
+
+def remove_session(fs: FileSystem, parent: Path) -> None:
+    """Remove the folders of a session, the mark of its owner last; nothing happens when they are gone.
+
+    Raises:
+        FileError: something could not be removed.
+    """
+    for name in FOLDERS:
+        # Whoever dies here leaves the mark, so that the rest is found. The last removal tells every fault.
+        with suppress(FileError):
+            remove_tree(fs, parent / name)
+    remove_tree(fs, parent)
 
 
 class SessionFolders:
     """Five private folders beside each other, made on entering and removed on leaving, whatever happens.
 
-    They are siblings, so the temporary folder holds none of the others: a program may refuse to keep
-        its configuration below the temporary folder. Their parent is fresh and 0700, below `TMPDIR` of
-        the surroundings or `/tmp`.
+    They are siblings, so the temporary folder holds none of the others: a program may refuse to keep its
+    configuration below the temporary folder. Their parent is fresh and 0700, below `TMPDIR` of the
+    surroundings or `/tmp`, and holds the mark of the process that made it besides (see `session_owner`).
 
     Attributes:
         parent: the folder that holds the five.
@@ -43,6 +73,7 @@ class SessionFolders:
         self._around = around
         self._base = base
         self._made: Path | None = None
+        self._root: PrivateRoot | None = None
 
     def __enter__(self) -> Self:
         """Make the folders.
@@ -52,16 +83,14 @@ class SessionFolders:
                 nothing of it stays.
         """
         around = self._around
-        base = self._base or Path(around.environ.get("TMPDIR") or "/tmp")  # noqa: S108 - the name below is drawn and 0700
-        with reported("the temporary folder", reading=True):
-            resolved = Path(around.fs.resolve(str(base)))
-        self._made = resolved / f"skill-effectiveness-{around.entropy(NAME_BYTES).hex()}"
+        self._made = base_folder(around, self._base) / f"{PREFIX}{around.entropy(NAME_BYTES).hex()}"
         try:
             # Kind `repo` is every rule of a private root but the distance from a checkout, which a
             # temporary folder may hold.
-            with PrivateRoot.create(self._made, RootKind.REPO, around=around, checkout=None) as root:
-                for name in FOLDERS:
-                    root.child(name, create=True).close()
+            self._root = PrivateRoot.create(self._made, RootKind.REPO, around=around, checkout=None)
+            self._root.publish(MARK, SessionOwner.here(around).line())
+            for name in FOLDERS:
+                self._root.child(name, create=True).close()
         except BaseException:
             self._remove()
             raise
@@ -83,14 +112,16 @@ class SessionFolders:
             error.add_note(f"A private session folder could not be removed: {fault}")
 
     def _remove(self) -> None:
+        if self._root is not None:
+            self._root.close()
         if self._made is not None:
-            remove_tree(self._around.fs, self._made)
+            remove_session(self._around.fs, self._made)
 
     @property
     def parent(self) -> Path:
         """The folder that holds the five."""
         if self._made is None:
-            raise ValueError("session folders exist inside their `with` block only")
+            raise ValueError(_OUTSIDE)
         return self._made
 
     @property
@@ -118,6 +149,19 @@ class SessionFolders:
         """Where the program runs."""
         return self.parent / "work"
 
+    def publish(self, name: str, data: bytes) -> Path:
+        """Put a file of ours, 0600, into `data`, for the program to read.
+
+        Raises:
+            FileError: as `PrivateRoot.publish`.
+            RootError: `data` is not a private folder any more.
+        """
+        if self._root is None:
+            raise ValueError(_OUTSIDE)
+        with self._root.child("data") as folder:
+            folder.publish(name, data)
+        return self.data / name
+
     def link_login(self, name: str, source: Path) -> Path:
         """Let one login file of the user appear in `config` under a name, as a link to the real file.
 
@@ -131,7 +175,7 @@ class SessionFolders:
         check_name(name, "config/")
         with reported(name, reading=True):
             target = Path(self._around.fs.resolve(str(source)))
-            if not target.is_file():
+            if not stat.S_ISREG(self._around.fs.lstat(None, str(target)).st_mode):
                 raise FileError(
                     Fault(FileCode.NOT_REGULAR, name, f"The login file {name} is not a regular file.")
                 )

@@ -31,7 +31,7 @@ ORDER_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class StartOrder:
     """What to start: an absolute program with its arguments, a folder, the whole environment."""
 
     argv: Sequence[str]
@@ -41,9 +41,10 @@ class Order:
     grace_seconds: float
 
     def encoded(self) -> bytes | None:
-        """The order on the wire; `None` when no kernel could take it.
+        """The order on the wire, as supervisor.py describes it; `None` when no kernel could take it.
 
-        XX
+        That is one whose program is not named by an absolute path, one with a NUL or an unpaired surrogate in
+        a word, and one with an empty variable name or `=` in it.
         """
         environment = {**self.environment, CALL_VARIABLE: self.token}
         words = [self.folder, *self.argv, *environment, *environment.values()]

@@ -44,7 +44,7 @@ STRIKES = 64
 FREEZE_ROUNDS = 16
 
 
-class Order(NamedTuple):
+class ReceivedOrder(NamedTuple):
     """What to start."""
 
     grace_seconds: float
@@ -79,7 +79,7 @@ def prctl(option: int, value: int) -> bool:
 # The order.
 
 
-def read_order(control: int) -> Order:
+def read_order(control: int) -> ReceivedOrder:
     """Read the order; EOFError when the asker is gone before it is whole."""
     head = b""
     while not head.endswith(b"\n"):
@@ -91,7 +91,7 @@ def read_order(control: int) -> Order:
     cut = int(count)
     pairs = (item.partition(b"=") for item in rest[cut:])
     environment = {name: value for name, _, value in pairs}
-    return Order(float(grace), reaper == b"1", folder, rest[:cut], environment)
+    return ReceivedOrder(float(grace), reaper == b"1", folder, rest[:cut], environment)
 
 
 def read_some(control: int, size: int) -> bytes:
@@ -320,7 +320,7 @@ class Tree:
 # Starting.
 
 
-def become_program(order: Order, streams: list[int], errors: int, supervisor: int) -> None:
+def become_program(order: ReceivedOrder, streams: list[int], errors: int, supervisor: int) -> None:
     """In the forked child: turn into the program, or write `STAGE ERRNO` and end. Never returns."""
     stage = "exec"
     try:
@@ -355,7 +355,7 @@ def restore_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def start(order: Order, streams: list[int]) -> tuple[int, bytes]:
+def start(order: ReceivedOrder, streams: list[int]) -> tuple[int, bytes]:
     """Fork and become the program; its pid and what kept it from starting (empty when it runs)."""
     errors, errors_in = os.pipe()
     supervisor = os.getpid()

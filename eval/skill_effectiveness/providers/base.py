@@ -1,31 +1,33 @@
 """What every provider offers, and what it must declare to exist.
 
-Source: providers.md P13.
+Source: providers.md P2, P12, P13.
 
-The normal way is `provider.identify(around)`, then `provider.judge(call, around=around)`. A provider that
+The normal way is `Adapter.at(path, around=around)`, then `provider.judge(call, around=around)`. A provider that
 does not hold a kind of call refuses it by a typed error before anything is started.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from skill_effectiveness.providers.calls import CallKind, never
+from skill_effectiveness.execution import never
+from skill_effectiveness.providers.calls import CallKind
 from skill_effectiveness.providers.errors import ProviderCode, ProviderError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.execution import Executable
-    from skill_effectiveness.providers.calls import CallOutcome, Cancelled, JudgeCall
+    from skill_effectiveness.providers.calls import CallOutcome, Cancelled, JudgeCall, ReadCall, WorkCall
 
 
 class Provider(ABC):
     """One agent command line, bound to one exact program.
 
-    A subclass declares all five class attributes and holds exactly the kinds of call it declares; anything
+    A subclass declares all six class attributes and holds exactly the kinds of call it declares; anything
     less is a TypeError where the class is written, not where it is used.
 
     Attributes:
@@ -33,6 +35,7 @@ class Provider(ABC):
         family: the reviewer family it belongs to; `None` when the caller may name any.
         session_label: what is known of its sessions.
         tool_label: what is known of its tool surface, exactly (providers.md P9).
+        json_fence: whether its answer may stand in exactly one fence (providers.md P12).
         call_kinds: the kinds of call it holds.
     """
 
@@ -40,6 +43,7 @@ class Provider(ABC):
     family: ClassVar[str | None]
     session_label: ClassVar[str]
     tool_label: ClassVar[str]
+    json_fence: ClassVar[bool]
     call_kinds: ClassVar[frozenset[CallKind]]
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -52,6 +56,16 @@ class Provider(ABC):
         )
         if not cls.call_kinds or held != cls.call_kinds:
             raise TypeError(f"{cls.__name__} declares {sorted(cls.call_kinds)} and holds {sorted(held)}")
+
+    @classmethod
+    @abstractmethod
+    def at(cls, path: Path, *, around: Surroundings) -> Self:
+        """Bind the program at an absolute path, as it is now.
+
+        Raises:
+            ExecutableError: see `identify`.
+            ProviderError: `no_program` where nothing is ever started.
+        """
 
     @abstractmethod
     def environment_keys(self, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -79,6 +93,26 @@ class Provider(ABC):
         del call, around, cancelled
         raise self._unsupported(CallKind.JUDGE)
 
+    def read(self, call: ReadCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
+        """Let a fresh session read a checkout, and wait for the end of everything it started.
+
+        As `judge`, except that commands may be run in a read-only sandbox.
+
+        Raises:
+            ProviderError: `call_kind_unsupported`.
+        """
+        del call, around, cancelled
+        raise self._unsupported(CallKind.READ)
+
+    def work(self, call: WorkCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
+        """Let a fresh session change its own working copy, and wait for the end of everything it started.
+
+        Raises:
+            ProviderError: `call_kind_unsupported`.
+        """
+        del call, around, cancelled
+        raise self._unsupported(CallKind.WORK)
+
     def require(self, kind: CallKind) -> None:
         """Return only if this provider holds that kind of call.
 
@@ -96,5 +130,5 @@ class Provider(ABC):
         )
 
 
-_DECLARED: Final = ("name", "family", "session_label", "tool_label", "call_kinds")
-_METHODS: Final = {CallKind.JUDGE: "judge"}
+_DECLARED: Final = ("name", "family", "session_label", "tool_label", "json_fence", "call_kinds")
+_METHODS: Final = {CallKind.JUDGE: "judge", CallKind.READ: "read", CallKind.WORK: "work"}

@@ -1,6 +1,9 @@
 """What a provider is asked and what comes back.
 
-Source: providers.md P6, P7, P13.
+Source: providers.md P2, P6, P7, P13.
+
+The three records of what is asked differ in what the session may do, never in how it is bound: an exact
+model, a prompt, a time. None of them can carry the truth about a case.
 
 `Ending` is the one classification of every call, whoever answers. An outcome that contradicts itself cannot
 be made: there is an answer exactly when the call succeeded, an error kind exactly when the provider failed,
@@ -14,6 +17,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from skill_effectiveness.evidence.canonical import dump
@@ -28,12 +32,8 @@ if TYPE_CHECKING:
 Cancelled: TypeAlias = Callable[[], bool]
 """Asked again and again during a call; True stops it."""
 
-_MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
-
-
-def never() -> bool:
-    """The call is not cancelled."""
-    return False
+MODEL_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
+"""Pattern of an exact model id, without anchors; every room that reads one uses it."""
 
 
 class CallKind(StrEnum):
@@ -143,25 +143,91 @@ class JudgeCall:
     timeout_seconds: float
 
     def __post_init__(self) -> None:
-        if not self.prompt.strip():
-            raise _invalid("the prompt is empty; ask something.")
-        if not _encodable(self.prompt):
-            raise _invalid("the prompt has no UTF-8 form; remove the unpaired surrogates.")
-        if not _MODEL.fullmatch(self.model):
-            raise _invalid(
-                "the model id is not of the form [A-Za-z0-9][A-Za-z0-9._:/-]{0,127}; name an exact one."
-            )
-        try:
-            self.schema_bytes()
-        except CanonicalError as error:
-            raise _invalid(f"the answer schema has no JSON form ({error.code}).") from None
-        seconds = self.timeout_seconds
-        if isinstance(seconds, bool) or not (math.isfinite(seconds) and seconds > 0):
-            raise _invalid("the timeout is not a positive number of seconds.")
+        _demand_askable(self.prompt, self.model, self.timeout_seconds)
+        _demand_schema(self.answer_schema)
 
     def schema_bytes(self) -> bytes:
         """The answer schema as canonical JSON."""
         return dump(dict(self.answer_schema))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCall:
+    """What a session is asked that may read a checkout and change nothing.
+
+    It may run commands in a read-only sandbox; whoever asks compares the tree afterwards. Another observed
+    model than the one asked for is a warning in the record, not an error.
+
+    Attributes:
+        prompt: the text, never empty.
+        checkout: the folder to read, absolute.
+        model: exact model id.
+        timeout_seconds: from the start of the call until it has to be over.
+        answer_schema: JSON Schema of the one object that is the answer; `None` for free text.
+
+    Raises:
+        ProviderError: `invalid_call`.
+    """
+
+    prompt: str = field(repr=False)
+    checkout: Path
+    model: str
+    timeout_seconds: float
+    answer_schema: Mapping[str, object] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        _demand_askable(self.prompt, self.model, self.timeout_seconds)
+        _demand_absolute(self.checkout, "checkout")
+        if self.answer_schema is not None:
+            _demand_schema(self.answer_schema)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCall:
+    """What a session is asked that may change its own working copy, and nothing else.
+
+    Attributes:
+        prompt: the text, never empty.
+        working_copy: the folder to work in, absolute; it belongs to this session alone.
+        model: exact model id.
+        timeout_seconds: from the start of the call until it has to be over.
+
+    Raises:
+        ProviderError: `invalid_call`.
+    """
+
+    prompt: str = field(repr=False)
+    working_copy: Path
+    model: str
+    timeout_seconds: float
+
+    def __post_init__(self) -> None:
+        _demand_askable(self.prompt, self.model, self.timeout_seconds)
+        _demand_absolute(self.working_copy, "working copy")
+
+
+def _demand_askable(prompt: str, model: str, seconds: float) -> None:
+    """Demand what every kind of call has: something to ask, an exact model, a time."""
+    if not prompt.strip():
+        raise _invalid("the prompt is empty; ask something.")
+    if not _encodable(prompt):
+        raise _invalid("the prompt has no UTF-8 form; remove the unpaired surrogates.")
+    if not re.fullmatch(MODEL_ID, model):
+        raise _invalid(f"the model id is not of the form {MODEL_ID}; name an exact one.")
+    if isinstance(seconds, bool) or not (math.isfinite(seconds) and seconds > 0):
+        raise _invalid("the timeout is not a positive number of seconds.")
+
+
+def _demand_schema(schema: Mapping[str, object]) -> None:
+    try:
+        dump(dict(schema))
+    except CanonicalError as error:
+        raise _invalid(f"the answer schema has no JSON form ({error.code}).") from None
+
+
+def _demand_absolute(folder: Path, what: str) -> None:
+    if not folder.is_absolute():
+        raise _invalid(f"the {what} is not an absolute path; name the folder by one.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CallFacts:
     """Everything that is known of a call once it is over.
 
     Attributes:
@@ -67,7 +67,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ProviderVocabulary:
     """What only an adapter knows of its provider's words.
 
     Attributes:
@@ -90,15 +90,15 @@ class Classification:
     answer: str | None = None
 
 
-def classify(facts: Facts, words: Words) -> Classification:
+def classify(facts: CallFacts, vocabulary: ProviderVocabulary) -> Classification:
     """The one word for how a judge call ended."""
-    found = _by_violation(facts) or _by_process(facts.process) or _by_silence(facts, words)
-    return found or _by_stream(facts, words) or _by_turn(facts)
+    found = _by_violation(facts) or _by_process(facts.process) or _by_silence(facts, vocabulary)
+    return found or _by_stream(facts, vocabulary) or _by_turn(facts)
 
 
-def outcome_of(facts: Facts, words: Words) -> CallOutcome:
+def outcome_of(facts: CallFacts, vocabulary: ProviderVocabulary) -> CallOutcome:
     """The whole outcome of a judge call."""
-    found = classify(facts, words)
+    found = classify(facts, vocabulary)
     sessions = _sessions(facts.events)
     reported = [event.model for event in facts.events if isinstance(event, ModelReported)]
     return CallOutcome(
@@ -117,7 +117,7 @@ def outcome_of(facts: Facts, words: Words) -> CallOutcome:
     )
 
 
-def _by_violation(facts: Facts) -> Classification | None:
+def _by_violation(facts: CallFacts) -> Classification | None:
     if any(isinstance(event, ToolActivity) for event in facts.events):
         return Classification(Ending.TOOL_ACTIVITY)
     if any(isinstance(event, ModelReported) and event.model != facts.model for event in facts.events):
@@ -144,17 +144,17 @@ def _by_process(process: ProcessResult) -> Classification | None:
     return None if ending is None else Classification(ending, limit=process.limit)
 
 
-def _by_silence(facts: Facts, words: Words) -> Classification | None:
+def _by_silence(facts: CallFacts, vocabulary: ProviderVocabulary) -> Classification | None:
     """A program that ended without a byte on stdout; with exit code 0 that is no answer, right or wrong."""
     if facts.events or facts.process.unterminated:
         return None
     if facts.process.exit_code == 0:
         return Classification(Ending.NO_ANSWER)
-    kind = words.silent_kind(facts.process)
+    kind = vocabulary.silent_kind(facts.process)
     return Classification(Ending.STREAM_INVALID) if kind is None else _provider_error(kind)
 
 
-def _by_stream(facts: Facts, words: Words) -> Classification | None:
+def _by_stream(facts: CallFacts, vocabulary: ProviderVocabulary) -> Classification | None:
     """A stream that cannot be trusted as a whole, or one that tells of the provider's error."""
     events = facts.events
     broken = facts.process.unterminated or any(isinstance(event, Unreadable) for event in events)
@@ -162,15 +162,15 @@ def _by_stream(facts: Facts, words: Words) -> Classification | None:
         return Classification(Ending.STREAM_INVALID)
     failures = [event.message for event in events if isinstance(event, TurnFailed)]
     if failures:
-        return _provider_error(words.error_kind(failures[-1]))
+        return _provider_error(vocabulary.error_kind(failures[-1]))
     turn = _last_turn(events)
     # An error that was told is a warning, and final only where it alone explains a turn without a result.
     if turn.trouble is not None and not (turn.completed and turn.answered):
-        return _provider_error(words.error_kind(turn.trouble))
+        return _provider_error(vocabulary.error_kind(turn.trouble))
     return None
 
 
-def _by_turn(facts: Facts) -> Classification:
+def _by_turn(facts: CallFacts) -> Classification:
     turn = _last_turn(facts.events)
     ended_well = facts.process.ended is Ended.LINGERED or facts.process.exit_code == 0
     if not ended_well or not turn.completed:

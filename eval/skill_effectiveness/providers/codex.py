@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, StrictCode, StrictError
-from skill_effectiveness.evidence.fsops import write_new_public
 from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.execution import (
     ExecutableCode,
     ExecutableError,
     SessionFolders,
     identify,
+    never,
     run_process,
 )
 from skill_effectiveness.providers.base import Provider
@@ -44,9 +44,8 @@ from skill_effectiveness.providers.calls import (
     Ending,
     ProviderErrorKind,
     WarningCode,
-    never,
 )
-from skill_effectiveness.providers.classification import Facts, Words, outcome_of
+from skill_effectiveness.providers.classification import CallFacts, ProviderVocabulary, outcome_of
 from skill_effectiveness.providers.environment import child_environment, environment_names
 from skill_effectiveness.providers.events import (
     Event,
@@ -295,7 +294,7 @@ def silent_kind(process: ProcessResult) -> ProviderErrorKind | None:
     return ProviderErrorKind.UNSUPPORTED_FLAG if refused else None
 
 
-WORDS: Final = Words(error_kind=error_kind, silent_kind=silent_kind)
+VOCABULARY: Final = ProviderVocabulary(error_kind=error_kind, silent_kind=silent_kind)
 
 
 # What it is started with.
@@ -336,6 +335,7 @@ class CodexProvider(Provider):
     family: ClassVar[str | None] = None
     session_label: ClassVar[str] = "ephemeral"
     tool_label: ClassVar[str] = "read-only-observed-none"
+    json_fence: ClassVar[bool] = False
     call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.JUDGE})
 
     def __init__(self, executable: Executable) -> None:
@@ -343,11 +343,7 @@ class CodexProvider(Provider):
 
     @classmethod
     def at(cls, path: Path, *, around: Surroundings) -> Self:
-        """Bind the program at an absolute path.
-
-        Raises:
-            ExecutableError: see `Provider.identify`.
-        """
+        """See `Provider`."""
         return cls(_identified(path, around))
 
     def environment_keys(self, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -380,8 +376,7 @@ class CodexProvider(Provider):
         if not self.executable.unchanged(around, environment):
             return CallOutcome(Ending.UNSTARTABLE, warnings=(CallWarning(WarningCode.EXECUTABLE_CHANGED),))
         began = around.monotonic()
-        schema = session.data / _SCHEMA_FILE
-        write_new_public(around.fs, schema, call.schema_bytes())
+        schema = session.publish(_SCHEMA_FILE, call.schema_bytes())
         _link_login(session, around.environ)
         log = EventLog(read_event, salvage)
         process = run_process(
@@ -398,7 +393,7 @@ class CodexProvider(Provider):
         )
         latency_ms = round((around.monotonic() - began) * 1000)
         events = (*log.events, *read_stderr(process.stderr))
-        return outcome_of(Facts(process, events, call.model, latency_ms), WORDS)
+        return outcome_of(CallFacts(process, events, call.model, latency_ms), VOCABULARY)
 
 
 def _environment(environ: Mapping[str, str], session: SessionFolders) -> dict[str, str]:

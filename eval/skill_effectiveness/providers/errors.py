@@ -15,7 +15,9 @@ class ProviderCode(StrEnum):
     CALL_KIND_UNSUPPORTED = "call_kind_unsupported"
     INVALID_CALL = "invalid_call"
     INVALID_TRUTH = "invalid_truth"
+    NO_PROGRAM = "no_program"
     REPLY_INVALID = "reply_invalid"
+    REPLY_NO_OBJECT = "reply_no_object"
 
 
 class ProviderError(Exception):
@@ -33,7 +35,7 @@ class ProviderError(Exception):
 
 
 class ReplyError(ProviderError):
-    """The text of an answer is not one strict JSON object (providers.md P12)."""
+    """The text of an answer is not one strict JSON object (providers.md P12).
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__(ProviderCode.REPLY_INVALID, sentence)
+    Its code is `reply_no_object` for a strict JSON value of another kind, `reply_invalid` for everything else.
+    """

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from skill_effectiveness.evidence.faults import StrictError
+from skill_effectiveness.evidence.faults import StrictCode, StrictError
 from skill_effectiveness.evidence.strict import Profile, read_json
-from skill_effectiveness.providers.errors import ReplyError
+from skill_effectiveness.providers.errors import ProviderCode, ReplyError
 
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.strict import JsonValue
@@ -31,15 +31,18 @@ def one_json_object(text: str, *, allow_json_fence: bool = False) -> dict[str, J
             provider whose contract says so.
 
     Raises:
-        ReplyError: the text is anything else; the sentence says why and quotes nothing of it.
+        ReplyError: `reply_no_object`, `reply_invalid`: the text is anything else; the sentence says why and
+            quotes nothing of it.
     """
     if allow_json_fence and (match := _FENCE.fullmatch(text.strip(_SPACE))):
         text = match["inside"]
     try:
         return cast("dict[str, JsonValue]", read_json(text.encode(), Profile.WIRE, want_object=True))
     except UnicodeEncodeError:
-        raise ReplyError("The answer has no UTF-8 form; it does not count.") from None
+        sentence = "The answer has no UTF-8 form; it does not count."
+        raise ReplyError(ProviderCode.REPLY_INVALID, sentence) from None
     except StrictError as error:
-        raise ReplyError(
-            f"The answer is not one strict JSON object ({error.code}); it does not count."
-        ) from None
+        sentence = f"The answer is not one strict JSON object ({error.code}); it does not count."
+        value = all(fault.code is StrictCode.NOT_AN_OBJECT for fault in error.faults)
+        code = ProviderCode.REPLY_NO_OBJECT if value else ProviderCode.REPLY_INVALID
+        raise ReplyError(code, sentence) from None

@@ -7,8 +7,7 @@ itself can be examined: its accuracy, position bias, flakiness and refusals are 
 It is the only reviewer that is handed the truth.
 
 Every choice is drawn from the seed alone, keyed by what it decides, so that equal settings and seed give
-equal answers in whatever order
-calls are made. One call is decided so:
+equal answers in whatever order calls are made. One call is decided so:
 
 1. it is refused at the refusal rate, drawn per repeat;
 2. each case has a first draw, keyed by its id alone: the verdict for the first seat at the position bias,
@@ -31,10 +30,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from skill_effectiveness.evidence.canonical import digest_file, draws
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import FileError
-from skill_effectiveness.execution import Executable, ExecutableCode, ExecutableError
+from skill_effectiveness.evidence.strict import LARGEST_INTEGER
+from skill_effectiveness.execution import Executable, ExecutableCode, ExecutableError, never
 from skill_effectiveness.protocol.words import Verdict
 from skill_effectiveness.providers.base import Provider
-from skill_effectiveness.providers.calls import CallKind, CallOutcome, Ending, never
+from skill_effectiveness.providers.calls import CallKind, CallOutcome, Ending
 from skill_effectiveness.providers.errors import ProviderCode, ProviderError
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from skill_effectiveness.providers.calls import Cancelled, JudgeCall
 
 VERSION: Final = "simulated-1"
-LARGEST_SEED: Final = 2**53 - 1
+LARGEST_SEED: Final = LARGEST_INTEGER
 _SEED_BYTES: Final = 32
 _WORDS: Final = 2**32
 
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+UnitInterval = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class SimulatedSettings(BaseModel):
@@ -64,10 +64,10 @@ class SimulatedSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    accuracy: Share
-    position_bias: Share = 0.0
-    flakiness: Share = 0.0
-    refusal_rate: Share = 0.0
+    accuracy: UnitInterval
+    position_bias: UnitInterval = 0.0
+    flakiness: UnitInterval = 0.0
+    refusal_rate: UnitInterval = 0.0
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
 
 
@@ -104,6 +104,7 @@ class SimulatedReviewer(Provider):
     family: ClassVar[str | None] = "simulated"
     session_label: ClassVar[str] = "simulated"
     tool_label: ClassVar[str] = "none"
+    json_fence: ClassVar[bool] = False
     call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.JUDGE})
 
     def __init__(
@@ -120,6 +121,18 @@ class SimulatedReviewer(Provider):
                 ProviderCode.INVALID_TRUTH,
                 "A case or a label occurs twice in the truth; hand over each shown case once.",
             )
+
+    @classmethod
+    def at(cls, path: Path, *, around: Surroundings) -> Self:
+        """Refused: it is made of settings, and no program is one.
+
+        Raises:
+            ProviderError: `no_program`.
+        """
+        del path, around
+        raise ProviderError(
+            ProviderCode.NO_PROGRAM, "A simulated reviewer has no program; make one of its settings."
+        )
 
     def environment_keys(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         """None: nothing is started."""
