@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from skill_effectiveness.evidence.fsops import FileSystem
-
 PUBLISHED = {EVIDENCE, RESULT, METRICS, CLAIM}
 
 
@@ -138,7 +136,7 @@ def test_a_sample_killed_at_every_step(fast: Path, capsys: pytest.CaptureFixture
     with capsys.disabled():
         sys.stdout.write(f"\nsample on the wire: killed at {rows.total()} steps {dict(rows)}\n")
     assert rows.keys() == ANSWERS.keys()
-    assert rows.total() > 45
+    assert rows.total() > 40
 
 
 def test_a_sample_killed_in_its_call(fast: Path) -> None:
@@ -164,12 +162,13 @@ def test_a_sample_killed_in_its_call(fast: Path) -> None:
 
 def test_a_resumed_sample_killed_at_every_step(fast: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """R10 R42: taken up from its reservation and killed again, the id is still called for once at most."""
-    steps = 0
+    steps, reserved = 0, reserving_step(fast / "first")
     for step in range(1, 1000):
         folder = fast / str(step)
         folder.mkdir()
         controller = counting(folder)
-        reserve(controller)
+        assert killed(controller.sample, controller, reserved)
+        assert stopped_after(controller.root) == "after 1"
         if not killed(controller.sample, controller, step):
             break
         again = controller.sample().word
@@ -183,19 +182,16 @@ def test_a_resumed_sample_killed_at_every_step(fast: Path, capsys: pytest.Captur
     assert steps > 30
 
 
-def reserve(controller: Controller) -> None:
-    """What is left by a kill right after the reservation."""
+def reserving_step(folder: Path) -> int:
+    """The first step at which a kill leaves a reservation and nothing else."""
+    folder.mkdir()
+    controller = counting(folder)
     for step in range(1, 1000):
-        killed(controller.sample, controller, step)
+        assert killed(controller.sample, controller, step)
         if stopped_after(controller.root) == "after 1":
-            return
+            return step
         shutil.rmtree(controller.root, ignore_errors=True)
-
-
-def finalizing(folder: Path, fs: FileSystem) -> Controller:
-    controller = Controller(folder, fs=fs)
-    controller.lock_wait = 0.0
-    return controller
+    raise AssertionError
 
 
 def published(controller: Controller) -> dict[str, bytes]:
@@ -229,7 +225,7 @@ def begin_again(controller: Controller) -> None:
 def test_a_finalization_killed_at_every_step(fast: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """R16 E43 E54: the same request finishes it with the same bytes, and without a call."""
     Controller(fast).sampled()
-    controller = finalizing(fast, UnsyncedFs())
+    controller = Controller(fast)
     assert controller.finalize().word == "ok"
     reference = published(controller)
     words: Counter[str] = Counter()
@@ -308,8 +304,8 @@ def test_a_resumed_finalization_after_a_second_power_loss(
     controller.fs = recorded
     assert controller.finalize().word == "ok"
     reference = published(controller)
-    mutations = [step for step in recorded.steps]
-    second = [at for at, step in enumerate(mutations, start=1) if step.target.endswith(f"/{RESULT}")]
+    steps = enumerate(recorded.steps, start=1)
+    second = [at for at, step in steps if step.target.endswith(f"/{RESULT}")]
     begin_again(controller)
     assert killed(controller.finalize, controller, second[-1])
     assert (fast / "root/calibration" / EVIDENCE).exists()

@@ -15,6 +15,7 @@ from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.pair import load_pair
+from skill_effectiveness.providers import CallOutcome, Ending
 from tests.support.controller import CLAIM, EVIDENCE, INTENT, METRICS, RESULT, STAGED, Controller
 from tests.support.examinations import (
     INPUTS,
@@ -23,6 +24,7 @@ from tests.support.examinations import (
     Scripted,
     UnsyncedFs,
     always,
+    answer_text,
     open_out,
 )
 from tests.support.frozen import CopiedFs
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from skill_effectiveness.providers import JudgeCall
     from tests.support.controller import Reply
 
 PAIR = (EVIDENCE, RESULT)
@@ -265,11 +268,44 @@ class TestRefusals:
         controller.fs = fs
         assert controller.finalize().word == "fixture_invalid"
 
+    def test_a_log_that_cannot_be_believed(self, controller: Controller) -> None:
+        (controller.root / "provider-log/s-2.json").write_bytes(b"{}\n")
+        assert controller.finalize().word == "sample_invalid"
+
     def test_a_lock_that_is_a_folder(self, controller: Controller) -> None:
         """R15: quarantine, for a finalization too."""
         (controller.root / ".sample.lock").unlink()
         (controller.root / ".sample.lock").mkdir()
         assert controller.finalize().word == "artifact_root_quarantined"
+
+
+class TestSessions:
+    """R31: what one call was told must not be known in another."""
+
+    def controller(self, folder: Path, *sessions: str | None) -> Controller:
+        def answers(number: int, call: JudgeCall) -> CallOutcome:
+            return CallOutcome(
+                Ending.SUCCESS, answer=answer_text(call, "tie"), session_id=sessions[number - 1]
+            )
+
+        return Controller(folder, Scripted(answers)).sampled()
+
+    def test_of_two_samples_that_are_one(self, tmp_path: Path) -> None:
+        """R31: nothing is published, and the root stays open to its owner's eyes alone."""
+        controller = self.controller(tmp_path, "thread-1", "thread-1")
+        reply = controller.finalize()
+        assert reply.word == "sample_invalid"
+        assert "session of s-1" in reply.told
+        assert not (controller.root / INTENT).exists()
+
+    @pytest.mark.parametrize("sessions", [("thread-1", "thread-2"), (None, None), ("thread-1", None)])
+    def test_that_differ_or_are_not_named(self, tmp_path: Path, sessions: tuple[str | None, ...]) -> None:
+        assert self.controller(tmp_path, *sessions).finalize().word == "ok"
+
+    def test_of_samples_without_a_log(self, controller: Controller) -> None:
+        """R13: older roots have none."""
+        shutil.rmtree(controller.root / "provider-log")
+        assert controller.finalize().word == "ok"
 
 
 class TestNoIntent:

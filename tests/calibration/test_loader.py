@@ -210,19 +210,6 @@ class TestTampering:
         assert found.field.startswith(expected)
         assert found.field in found.sentence or found.code is PairFault.DOCUMENT
 
-    def test_a_binding_that_no_adapter_of_this_version_seals(self) -> None:
-        binding = {
-            "binding_type": "alias",
-            "model_alias": "a",
-            "provider_id": "p",
-            "underlying_model": "m",
-            "selected_config_hash": OTHER,
-        }
-        changed = with_result(
-            VARIANTS["real"], provider_binding=binding, provider_binding_hash=digest_object(binding)
-        )
-        assert refusal(changed).field == f"{RESULT}:/provider_binding"
-
 
 class TestSynthetic:
     """R43: every result of a simulated reviewer says so, and no other does."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 def test_a_library_call_that_nobody_watches_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     observer: Observer = Silent()
+    observer.leftovers_found(1, 2, 0)
     observer.repeat_started(1, 2, 1)
     observer.call_started(220)
     observer.call_ended("success")

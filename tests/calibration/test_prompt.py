@@ -8,8 +8,8 @@ import pytest
 
 from skill_effectiveness.calibration.orientation import arrange, draw, identity, key_commitment
 from skill_effectiveness.calibration.prompt import (
-    CASES_BYTES_MAX,
     INSTRUCTIONS,
+    RENDERED_BYTES_MAX,
     PromptTooLarge,
     answer_schema,
     prompt_hash,
@@ -106,9 +106,9 @@ class TestTexts:
         frame = len(
             '{"cases":[{"A":"","B":"y","case":"case-01","rubric":"Say it well.","task":"Say something."}]}'
         )
-        fits = bank_of([("plan-01", Verdict.A_WIN, "x" * (CASES_BYTES_MAX - frame), "y")])
+        fits = bank_of([("plan-01", Verdict.A_WIN, "x" * (RENDERED_BYTES_MAX - frame), "y")])
         assert len(cases_of(render(identity(fits)))) == 1
-        over = bank_of([("plan-01", Verdict.A_WIN, "x" * (CASES_BYTES_MAX - frame + 1), "y")])
+        over = bank_of([("plan-01", Verdict.A_WIN, "x" * (RENDERED_BYTES_MAX - frame + 1), "y")])
         with pytest.raises(PromptTooLarge, match="98305 bytes"):
             render(identity(over))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from skill_effectiveness import providers
 from skill_effectiveness.calibration.orientation import draw
 from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
 from skill_effectiveness.providers import JudgeCall, SimulatedReviewer, SimulatedSettings
@@ -15,11 +16,11 @@ SHOWN = draw(BANK, "s-1", bytes(range(32)))
 
 
 class TestReal:
-    def test_is_seated_as_it_is_whatever_is_shown(self) -> None:
+    def test_answers_as_it_is_whatever_is_shown(self) -> None:
         """R3: there is no way for a presentation to reach a real reviewer but the prompt."""
         adapter = Scripted(always("tie"))
         reviewer = Reviewer.real(adapter)
-        assert reviewer.seat(SHOWN, "s-1") is adapter
+        assert reviewer.adapter_for(SHOWN, "s-1") is adapter
         assert reviewer.simulation is None
 
     @pytest.mark.parametrize("name", sorted(set(ADAPTERS) - {"simulated"}))
@@ -38,9 +39,9 @@ class TestSimulated:
 
         from skill_effectiveness.calibration.prompt import answer_schema, render  # noqa: PLC0415 - likewise
 
-        seated = Reviewer.simulated(settings, BANK).seat(SHOWN, sample_id)
+        adapter = Reviewer.simulated(settings, BANK).adapter_for(SHOWN, sample_id)
         call = JudgeCall(render(SHOWN), answer_schema(SHOWN), "sim-1", 5)
-        answer = seated.judge(call, around=surroundings()).answer
+        answer = adapter.judge(call, around=surroundings()).answer
         assert answer is not None
         return [entry["verdict"] for entry in json.loads(answer)["judgments"]]
 
@@ -67,6 +68,10 @@ class TestAdapters:
     def test_are_those_that_can_judge(self) -> None:
         assert ADAPTERS["simulated"] is SimulatedReviewer
         assert all(name == adapter.name for name, adapter in ADAPTERS.items())
+        exported = [getattr(providers, name) for name in providers.__all__]
+        found = {one for one in exported if isinstance(one, type) and issubclass(one, providers.Provider)}
+        judging = {one for one in found - {providers.Provider} if providers.CallKind.JUDGE in one.call_kinds}
+        assert set(ADAPTERS.values()) == judging
 
     @pytest.mark.parametrize(
         ("name", "session", "tools"),

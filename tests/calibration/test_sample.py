@@ -78,7 +78,7 @@ def root(tmp_path: Path) -> PrivateRoot:
 
 
 class TestOneSample:
-    def test_leaves_four_records_and_a_key(self, root: PrivateRoot, tmp_path: Path) -> None:
+    def test_leaves_four_records_a_private_log_and_a_key(self, root: PrivateRoot, tmp_path: Path) -> None:
         taken = take_sample(root, REQUEST, given(Scripted(always("tie"))))
         assert set(content(tmp_path / "out")) == {
             ".sample.lock",
@@ -87,6 +87,7 @@ class TestOneSample:
             "samples/.s-1.intent.json",
             "samples/s-1.json",
             "observations/s-1.json",
+            "provider-log/s-1.json",
         }
         assert wrong_modes(tmp_path / "out") == []
         assert json.loads((tmp_path / "out/samples/s-1.json").read_bytes()) == to_json(taken)
@@ -226,7 +227,7 @@ class TestRefusals:
     def test_a_bank_too_large_to_ask_about(
         self, root: PrivateRoot, provider: Scripted, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("skill_effectiveness.calibration.prompt.CASES_BYTES_MAX", 100)
+        monkeypatch.setattr("skill_effectiveness.calibration.prompt.RENDERED_BYTES_MAX", 100)
         assert refusal(root, REQUEST, given(provider)) is CalibrationCode.FIXTURE_INVALID
 
     @pytest.mark.parametrize("sample_id", ["", ".", "..", "-a", "a/b", "a" * 65, "a\n", "é"])
@@ -371,6 +372,7 @@ class TestFailedCalls:
         assert {name for name in stored if "s-1" in name} == {
             "sample-ledger/s-1.json",
             "samples/.s-1.intent.json",
+            "provider-log/s-1.json",
         }
         for again in ("s-1", "s-2"):
             assert refusal(root, request(again), given(provider)) is CalibrationCode.ARTIFACT_ROOT_QUARANTINED
@@ -405,7 +407,7 @@ class TestFailedCalls:
         provider = Scripted(always("tie"), during=during)
         with pytest.raises(CallFailed) as caught:
             take_sample(root, REQUEST, given(provider))
-        assert (caught.value.ending, caught.value.detail) == ("success", changed)
+        assert (caught.value.ending, caught.value.detail) == ("binding_changed", changed)
 
     def test_a_program_gone_after_the_call_spoils_it(self, root: PrivateRoot) -> None:
         class Vanishing(Scripted):
@@ -416,7 +418,7 @@ class TestFailedCalls:
 
         with pytest.raises(CallFailed) as caught:
             take_sample(root, REQUEST, given(Vanishing(always("tie"))))
-        assert caught.value.detail == "provider_executable"
+        assert (caught.value.ending, caught.value.detail) == ("binding_changed", "provider_executable")
 
     @pytest.mark.parametrize("unreadable", [False, True])
     def test_code_changed_under_the_call_spoils_it(self, root: PrivateRoot, *, unreadable: bool) -> None:
@@ -429,7 +431,7 @@ class TestFailedCalls:
 
         with pytest.raises(CallFailed) as caught:
             take_sample(root, REQUEST, given(provider, manifest=changing))
-        assert caught.value.detail == "runtime_manifest"
+        assert (caught.value.ending, caught.value.detail) == ("binding_changed", "runtime_manifest")
 
 
 class TestStorage:
@@ -457,6 +459,92 @@ class TestStorage:
             take_sample(root, REQUEST, given(provider))
         take_sample(root, REQUEST, given(provider))
         assert len(provider.calls) == 1
+
+    @pytest.mark.parametrize(
+        ("operation", "about"),
+        [
+            ("rename", "sample-ledger/"),
+            ("write", "sample-ledger/.s-1"),
+            ("fsync_dir", "sample-ledger"),
+            ("read", "sample-ledger/s-1.json"),
+            ("fsync_dir", "samples"),
+        ],
+    )
+    def test_a_record_that_stops_short_before_the_call_spends_the_id(
+        self, tmp_path: Path, operation: str, about: str
+    ) -> None:
+        """R9: the intent stands, so nobody may ask again; it is said, and that nothing was asked."""
+        provider = Scripted(always("tie"))
+
+        def concerned(path: str) -> bool:
+            intent = (tmp_path / "out/samples/.s-1.intent.json").exists()
+            return intent and about in path
+
+        failing = Injection(operation, errno.ENOSPC, about=concerned)
+        root = open_out(tmp_path, FaultFs(UnsyncedFs(), failing))
+        with pytest.raises(CallFailed, match="No call was made") as caught:
+            take_sample(root, REQUEST, given(provider))
+        assert (caught.value.ending, caught.value.detail) == ("never_called", "no_space")
+        assert "repeat the command" not in caught.value.sentence
+        assert caught.value.usage.latency_ms is None
+        again = open_out(tmp_path)
+        assert refusal(again, REQUEST, given(provider)) is CalibrationCode.ARTIFACT_ROOT_QUARANTINED
+        assert provider.calls == []
+
+    def test_an_intent_that_was_not_written_spends_nothing(self, tmp_path: Path) -> None:
+        """R9 R10: the reservation alone is taken up again."""
+        provider = Scripted(always("tie"))
+        full = Injection("write", errno.ENOSPC, about=lambda path: ".s-1.intent.json" in path)
+        root = open_out(tmp_path, FaultFs(UnsyncedFs(), full))
+        with pytest.raises(EvidenceError):
+            take_sample(root, REQUEST, given(provider))
+        take_sample(root, REQUEST, given(provider))
+        assert len(provider.calls) == 1
+
+    def test_a_call_that_was_cancelled_before_it_was_made(self, root: PrivateRoot) -> None:
+        provider = Scripted(always("tie"))
+        with pytest.raises(CallFailed) as caught:
+            take_sample(root, REQUEST, given(provider, cancelled=lambda: True))
+        assert (caught.value.ending, caught.value.detail) == ("never_called", "cancelled")
+        assert provider.calls == []
+
+    def test_what_a_stored_in_vain_answer_cost_is_told(self, tmp_path: Path) -> None:
+        full = Injection("write", errno.ENOSPC, nth=0, about=lambda path: "observations/" in path)
+        root = open_out(tmp_path, FaultFs(UnsyncedFs(), full))
+        provider = Scripted(
+            lambda _number, call: CallOutcome(
+                Ending.SUCCESS, answer=answer_text(call, "tie"), usage=Usage(input_tokens=7), latency_ms=5
+            )
+        )
+        with pytest.raises(CallFailed) as caught:
+            take_sample(root, REQUEST, given(provider))
+        assert (caught.value.ending, caught.value.detail) == ("not_stored", "no_space")
+        assert (caught.value.usage.input_tokens, caught.value.usage.latency_ms) == (7, 5)
+
+    @pytest.mark.parametrize(
+        ("script", "code", "ending"),
+        [
+            (always("tie"), CalibrationCode.SAMPLE_PUBLICATION_FAILED, "not_stored"),
+            (
+                lambda _number, _call: CallOutcome(Ending.TIMEOUT),
+                CalibrationCode.MODEL_CALL_UNRESOLVED,
+                "timeout",
+            ),
+        ],
+    )
+    def test_a_private_log_that_cannot_be_written(
+        self,
+        tmp_path: Path,
+        script: Callable[[int, JudgeCall], CallOutcome],
+        code: CalibrationCode,
+        ending: str,
+    ) -> None:
+        """P7: without it a good answer does not count, and a bad ending stays what it is."""
+        full = Injection("write", errno.ENOSPC, nth=0, about=lambda path: "provider-log/" in path)
+        root = open_out(tmp_path, FaultFs(UnsyncedFs(), full))
+        with pytest.raises(CallFailed, match=r"no_space|no space") as caught:
+            take_sample(root, REQUEST, given(Scripted(script)))
+        assert (caught.value.code, caught.value.ending) == (code, ending)
 
     @pytest.mark.parametrize(
         "place", ["sample-ledger/s-1.json", "samples/s-1.json", "samples/.s-1.intent.json"]

@@ -4,6 +4,7 @@ import dataclasses
 from typing import NamedTuple
 
 import pytest
+from pydantic import ValidationError
 
 from skill_effectiveness.calibration.agreement import alpha_agreement, pair_agreement
 from skill_effectiveness.calibration.intervals import wilson
@@ -27,6 +28,7 @@ BANK = bank_with("AAAAAAAA BBBBBBBB TTTTTTTT")
 X = verdicts("AAAAAAAA BBBBBBBB TTTTTTTT")
 Y = verdicts("AAAAAAAT BBBBBBAA TTTTTTTB")
 HASH = "sha256:" + "5" * 64
+POLICY = load_policy(RealFs())
 KEY_HASH = "sha256:" + "7" * 64
 
 
@@ -46,13 +48,12 @@ def records(family: str, *runs: tuple[Verdict, ...]) -> ReviewerRecords:
         seen=[seen(BANK, [0] * 24, given) for given in runs],
         calls=[Spent()] * len(runs),
         attempts=len(runs),
-        unusable_answers=0,
         orientation_key_hashes=[KEY_HASH] * len(runs),
     )
 
 
 def sheet_of(*reviewers: ReviewerRecords) -> MetricsSheet:
-    return build_sheet(BANK, reviewers, evidence_hash=HASH, synthetic=False)
+    return build_sheet(BANK, reviewers, evidence_hash=HASH, synthetic=False, policy=POLICY)
 
 
 class TestWholeSheet:
@@ -132,24 +133,29 @@ class TestWholeSheet:
         assert MetricsSheet.model_validate_json(text) == sheet
         assert b"NaN" not in text
 
+    @pytest.mark.parametrize("version", [b"true", b"1.0", b'"1"'])
+    def test_its_version_is_the_token_1(self, version: bytes) -> None:
+        """R7: look-alikes are not."""
+        text = dump(sheet_of(records("x", X, X)).model_dump(mode="json"))
+        changed = text.replace(b'"schema_version":1', b'"schema_version":' + version)
+        assert changed != text
+        with pytest.raises(ValidationError):
+            MetricsSheet.model_validate_json(changed)
+
     def test_the_probe_bank_has_its_table(self) -> None:
         bank = load_bank(RealFs(), BankName.BIAS_PROBE)
         told = ReviewerRecords(
             family="x",
             runs=[bank.truth] * 3,
             seen=[seen(bank, [0] * len(bank.truth), bank.truth)] * 3,
-            calls=[],
+            calls=[Spent()] * 3,
             attempts=3,
-            unusable_answers=0,
             orientation_key_hashes=[],
         )
-        rules = load_policy(RealFs()).probe_rules
-        sheet = build_sheet(bank, [told], evidence_hash=HASH, synthetic=True, probe_rules=rules)
+        sheet = build_sheet(bank, [told], evidence_hash=HASH, synthetic=True, policy=POLICY)
         (reviewer,) = sheet.reviewers
         assert reviewer.bias is not None
         assert (reviewer.bias.passed, sheet.synthetic, sheet.bank) == (True, True, BankName.BIAS_PROBE)
-        with pytest.raises(ValueError, match="probe table"):
-            build_sheet(bank, [told], evidence_hash=HASH, synthetic=True)
 
 
 class TestCost:
@@ -197,14 +203,26 @@ class TestAttempts:
         unusable: int,
         flagged: bool,  # noqa: FBT001 - a table column
     ) -> None:
-        """F24: unusable answers are left out, counted, and flag the examination above the stated share."""
-        told = dataclasses.replace(records("x", X, X), attempts=attempts, unusable_answers=unusable)
+        """F24: whatever was tried in vain is left out, counted, and flags the examination above the share."""
+        told = dataclasses.replace(records("x", *[X] * (attempts - unusable)), attempts=attempts)
         sheet = sheet_of(told).reviewers[0].attempts
         assert (sheet.attempts, sheet.unusable_answers, sheet.flagged) == (attempts, unusable, flagged)
 
-    @pytest.mark.parametrize(("attempts", "unusable"), [(1, 0), (2, 1), (2, -1)])
-    def test_counts_that_contradict_each_other_are_refused(self, attempts: int, unusable: int) -> None:
-        told = dataclasses.replace(records("x", X, X), attempts=attempts, unusable_answers=unusable)
+    @pytest.mark.parametrize(("least", "flagged"), [(0.5, False), (0.51, True)])
+    def test_the_share_is_the_one_of_the_licence_policy(
+        self,
+        least: float,
+        flagged: bool,  # noqa: FBT001 - a table column
+    ) -> None:
+        """F24: one number decides both, wherever it is edited."""
+        policy = POLICY.model_copy(update={"usable_answer_rate_min": least})
+        told = dataclasses.replace(records("x", X, X), attempts=4)
+        sheet = build_sheet(BANK, [told], evidence_hash=HASH, synthetic=False, policy=policy)
+        assert sheet.reviewers[0].attempts.flagged is flagged
+
+    @pytest.mark.parametrize(("attempts", "calls"), [(1, 2), (2, 1), (2, 3)])
+    def test_counts_that_contradict_each_other_are_refused(self, attempts: int, calls: int) -> None:
+        told = dataclasses.replace(records("x", X, X), attempts=attempts, calls=[Spent()] * calls)
         with pytest.raises(ValueError, match="attempt"):
             sheet_of(told)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,16 @@ def pinless(desk: Desk) -> None:
     opened(desk)
 
 
+def torn_too_often(desk: Desk) -> None:
+    single = Desk(desk.base, "single")
+    single.fill(1)
+    single.torn.mkdir(mode=0o700)
+    for number in range(2_600):
+        data = b"%d" % number
+        (single.torn / f"1-{hashlib.sha256(data).hexdigest()}.bin").write_bytes(data)
+    opened(single)
+
+
 REFUSALS: dict[JournalCode, Situation] = {
     JournalCode.JOURNAL_MISSING: lambda desk: opened(desk, name="none", create=False),
     JournalCode.NOT_A_JOURNAL: foreign,
@@ -79,6 +90,7 @@ REFUSALS: dict[JournalCode, Situation] = {
     JournalCode.PURPOSE_DIFFERS: lambda desk: opened(desk, purpose="another"),
     JournalCode.ROW_REFUSED: lambda desk: appended(desk, 1),
     JournalCode.GROUP_SIZE: appended,
+    JournalCode.PIN_FULL: torn_too_often,
     JournalCode.REASON_NEEDED: lambda desk: desk.pin.unlink() or desk.repin(""),
     JournalCode.REPIN_REFUSED: lambda desk: desk.repin("because"),
 }

@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import threading
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -157,13 +156,11 @@ class TestIntact:
         path = desk.folder if desk.form == "segmented" else desk.rows()
         desk.segment_limit = 300 if kind == "rotation" else 1 << 20
         with desk.roots() as (root, state), desk.open_in(root, state) as journal:
-            for nth in count(1):
+            for nth in range(1, 60):
                 step = Injection("any", nth=nth, before=lambda nth=nth: add(journal, 1000 + nth))
                 report = verify(FaultFs(RealFs(), step), path, state=state)
                 assert report.status in {JournalStatus.INTACT, JournalStatus.RECOVERABLE}, (nth, report)
-                if not step.hits:
-                    break
-        assert nth > 10
+        assert journal.count > ROWS + 12
 
 
 def at_first_middle_last() -> pytest.MarkDecorator:
@@ -675,8 +672,8 @@ class TestAnything:
 
     def test_a_hostile_pin(self, desk: Desk) -> None:
         """E37 E38: a pin that is as large and as full of values as one is read at all."""
-        data = b'{"a":[' + b"[]," * 1_398_000 + b"1]}\n"
-        assert 4_190_000 < len(data) < 4_194_304
+        data = b'{"a":[' + b"[]," * 87_000 + b"1]}\n"
+        assert 261_000 < len(data) < 262_144
         desk.pin.write_bytes(data)
         assert damage(desk) == [(Finding.PIN_DAMAGED, None)]
         assert peak_megabytes(desk) < 200

@@ -211,12 +211,9 @@ class TestEveryFaultAtEveryStep:
                 assert fs.open_paths == [str(root.path)]
                 assert publish_pair(root, *members(), load=load) == "observed"
 
-
     @pytest.mark.parametrize("half", members())
     @pytest.mark.parametrize("nth", [EVIDENCE_RENAME, RESULT_RENAME])
-    def test_what_was_there_before_is_never_taken_away(
-        self, tmp_path: Path, half: Member, nth: int
-    ) -> None:
+    def test_what_was_there_before_is_never_taken_away(self, tmp_path: Path, half: Member, nth: int) -> None:
         """E40: after a failed rename only what this call renamed is removed; a half that it found, and that
         it did not replace, stays.
         """

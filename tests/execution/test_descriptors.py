@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from skill_effectiveness.execution.descriptors import FIRST_FREE, high_pipe, high_sockets, lifted
-from tests.support.processes import IMPORTS, PATH, Lines, call, python
+from tests.support.processes import IMPORTS, PATH, Lines, call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,6 @@ def test_with_every_standard_stream_closed() -> None:
     """P4: then new descriptors would be numbered 0, 1 and 2; they are moved up and the low numbers freed."""
     source = (
         "import os, sys\n"
-        f"sys.path[:0] = {IMPORTS.split(':')!r}\n"
         "from skill_effectiveness.execution.descriptors import high_pipe, high_sockets\n"
         "keep = os.dup(1)\n"
         "for number in (0, 1, 2): os.close(number)\n"
@@ -78,5 +78,5 @@ def test_with_every_standard_stream_closed() -> None:
         "os.write(keep, f'{min(found) > 2} {len(set(found))} {free} {any(passed)}\\n'.encode())\n"
     )
     lines = Lines()
-    result = call(python(source), env=PATH, on_line=lines)
+    result = call([sys.executable, "-c", source], env={**PATH, "PYTHONPATH": IMPORTS}, on_line=lines)
     assert (result.exit_code, lines) == (0, [b"True 4 [0, 1, 2] False"])

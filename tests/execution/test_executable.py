@@ -15,6 +15,7 @@ from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import ExecutableCode, ExecutableError, identify
 from skill_effectiveness.execution.executable import one_line
+from tests.support.private import child_output
 from tests.support.processes import PATH
 
 AROUND = Surroundings.real()
@@ -89,6 +90,24 @@ class TestNoProgram:
         path = script(tmp_path)
         path.chmod(0o644)
         assert refused(path) is ExecutableCode.NOT_EXECUTABLE
+
+    def test_one_that_may_not_be_executed_by_us(self, tmp_path: Path) -> None:
+        """P2: whatever its mode says; the file system is asked, and nothing is started."""
+        fs = FaultFs(AROUND.fs, Injection("may_execute", nth=0, change=lambda _: False))
+        assert refused(script(tmp_path), around=replace(AROUND, fs=fs)) is ExecutableCode.NOT_EXECUTABLE
+
+    def test_permission_is_that_of_the_effective_user(self, tmp_path: Path) -> None:
+        """P2: the one under whom it would run, not the one who started us."""
+        path = script(tmp_path)
+        path.chmod(0o700)
+        code = (
+            "import os, sys\n"
+            "from skill_effectiveness.evidence.fsops import RealFs\n"
+            "if os.geteuid() == 0: os.setresuid(65534, 0, 0)\n"
+            "print(RealFs().may_execute(None, sys.argv[1]), RealFs().may_execute(None, sys.argv[2]))"
+        )
+        (tmp_path / "text").touch(0o600)
+        assert child_output(code, path, tmp_path / "text") == "True False"
 
     def test_a_circle_of_links(self, tmp_path: Path) -> None:
         (tmp_path / "a").symlink_to("b")

@@ -49,7 +49,9 @@ class TestTheFolders:
             assert {path.parent for path in five(session).values()} == {session.parent}
             assert session.parent.parent == tmp_path.resolve()
             assert all(session.tmp not in path.parents for path in five(session).values())
-            assert sorted(path.name for path in session.parent.iterdir()) == sorted((*NAMES, "session-owner.json"))
+            assert sorted(path.name for path in session.parent.iterdir()) == sorted(
+                (*NAMES, "session-owner.json")
+            )
 
     def test_are_new_for_every_session(self, tmp_path: Path) -> None:
         """P3: every session has its own."""

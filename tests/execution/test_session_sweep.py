@@ -62,7 +62,7 @@ class TestASweep:
         base.mkdir(mode=0o700)
         (tmp_path / "auth.json").write_text("secret")
         arguments = [sys.executable, "-c", KILLED, str(tmp_path)]
-        with subprocess.Popen(arguments, env={"PYTHONPATH": IMPORTS}) as child:
+        with subprocess.Popen(arguments, env={"PYTHONPATH": IMPORTS}) as child:  # noqa: S603 - this interpreter
             try:
                 assert wait_until((tmp_path / "ready").exists)
                 assert sweep_sessions(around(base)) == NOTHING

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skill_effectiveness.execution import LimitName, Limits, streams
+from skill_effectiveness.execution.descriptors import high_pipe
 from skill_effectiveness.execution.streams import Streams, unheard
 from tests.support.processes import Lines
 
@@ -100,7 +101,7 @@ class TestStandardOutput:
                 ends.move()
             assert lines == [b"one", b"two\r", b""]
             assert ends.streams.unterminated == b"rest"
-            assert ends.streams.received == 13
+            assert ends.streams.received == 14
 
     def test_what_is_left_in_the_pipes_is_taken_at_the_end(self) -> None:
         """P5: also when the program is dead already."""
@@ -180,7 +181,7 @@ class TestDescriptors:
     def test_none_stays_open_when_there_are_too_few(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """P5: a fault half-way closes what was made."""
         made: list[int] = []
-        real = streams.high_pipe
+        real = high_pipe
 
         def scarce() -> tuple[int, int]:
             if len(made) == 4:

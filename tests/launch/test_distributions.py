@@ -54,6 +54,12 @@ class TestASource:
         house.run().refused("runtime_drift")
         assert house.marks() == []
 
+    def test_that_changed_is_named_whatever_the_door_makes_of_it(self, house: House) -> None:
+        """Also while the door is being loaded."""
+        (house.site / "rfc8785.py").write_text(house.planted())
+        house.door(before="try:\n    import rfc8785\nexcept Exception:\n    raise KeyError from None\n")
+        assert "rfc8785.py is not what" in house.run().refused("runtime_drift")
+
     def test_that_changed_does_not_run_from_its_cache(self, house: House) -> None:
         """The source is verified also where the interpreter takes the bytecode beside it."""
         path = house.site / "rfc8785.py"

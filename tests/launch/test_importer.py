@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.doors import PACKAGE, ROOMS, House
+from tests.support.doors import PACKAGE, ROOMS, SWITCHES, House
 
 # Loads `evidence.part` on first use, after `DO` was done to it.
 FIRST_USE = "from pathlib import Path\npart = Path(__file__).parents[1] / 'evidence' / 'part.py'\nDO\n"
@@ -128,8 +128,17 @@ class TestOwnModules:
 
 
 class TestBytecode:
-    @pytest.mark.parametrize("switches", [(), ("-I", "-B", "-X", "utf8"), ("-I", "-B")])
-    @pytest.mark.parametrize("name", ["evidence/part.py", "launch/wire.py", "launch/start.py", "__init__.py"])
+    @pytest.mark.parametrize(
+        ("name", "switches"),
+        [
+            ("evidence/part.py", ()),
+            ("evidence/part.py", SWITCHES),
+            ("launch/start.py", ()),
+            ("launch/start.py", ("-I", "-B")),
+            ("launch/wire.py", SWITCHES),
+            ("__init__.py", SWITCHES),
+        ],
+    )
     def test_planted_beside_a_source_does_not_run(
         self, house: House, name: str, switches: tuple[str, ...]
     ) -> None:

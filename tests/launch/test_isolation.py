@@ -54,7 +54,8 @@ class TestTheWayIn:
         assert "skill_effectiveness/calibration/door.py" in names
 
     @pytest.mark.parametrize(
-        "switches", [(), ("-I",), ("-I", "-B"), ("-B", "-X", "utf8"), ("-W", "error", "-O")]
+        "switches",
+        [(), ("-I", "-B"), ("-I", "-X", "utf8"), ("-B", "-X", "utf8"), ("-W", "error", "-O")],
     )
     def test_by_path(self, house: House, switches: tuple[str, ...]) -> None:
         """Unless all three switches are there, all three are put there."""

@@ -256,7 +256,7 @@ class TestDependencies:
         distribution(house / "site", b"made_up-1.2.dist-info/RECORD,,\n")
         (house / "site" / "made_up-1.2.dist-info" / "RECORD").chmod(0o666)
         monkeypatch.syspath_prepend(house / "site")
-        with pytest.raises(ManifestError, match="RECORD"):
+        with pytest.raises(ManifestError, match="the RECORD of the distribution made-up can be written"):
             built(house, dependencies=("made-up",))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,9 @@ from skill_effectiveness.providers import (
     ProviderCode,
     ProviderError,
     ProviderErrorKind,
+    ReadCall,
     WarningCode,
+    WorkCall,
 )
 from tests.support.provider_calls import SCHEMA, question
 
@@ -110,6 +114,72 @@ class TestJudgeCall:
             JudgeCall(prompt, SCHEMA, model, seconds)
         assert caught.value.code is ProviderCode.INVALID_CALL
         assert caught.value.sentence.startswith("This call cannot be made: ")
+
+
+READ: dict[str, Any] = {
+    "prompt": "Look.",
+    "checkout": Path("/checkout"),
+    "model": "model",
+    "timeout_seconds": 1,
+    "answer_schema": SCHEMA,
+}
+WORK: dict[str, Any] = {
+    "prompt": "Mend.",
+    "working_copy": Path("/copy"),
+    "model": "model",
+    "timeout_seconds": 1,
+}
+
+
+@pytest.mark.parametrize(("kind", "good"), [(ReadCall, READ), (WorkCall, WORK)], ids=["read", "work"])
+class TestReadAndWorkCalls:
+    def test_a_whole_one_is_made(self, kind: type[Any], good: dict[str, Any]) -> None:
+        """P13: it says what is asked and where."""
+        call = kind(**good)
+        assert {name: getattr(call, name) for name in good} == good
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("prompt", " "),
+            ("prompt", "\ud800"),
+            ("model", "--model"),
+            ("timeout_seconds", 0),
+            ("timeout_seconds", math.inf),
+            ("timeout_seconds", True),
+        ],
+    )
+    def test_it_is_bound_like_a_judge_call(
+        self, kind: type[Any], good: dict[str, Any], name: str, value: object
+    ) -> None:
+        """P2: an exact model, something to ask, a time."""
+        self.refused(kind, good, name, value)
+
+    def test_its_folder_is_absolute(self, kind: type[Any], good: dict[str, Any]) -> None:
+        """P13: there is one folder it can mean."""
+        (name,) = (name for name, value in good.items() if isinstance(value, Path))
+        self.refused(kind, good, name, Path("relative"))
+
+    def test_the_prompt_does_not_show_in_a_trace(self, kind: type[Any], good: dict[str, Any]) -> None:
+        """P7: nor the schema."""
+        text = repr(kind(**good | {"prompt": "canary"}))
+        assert "canary" not in text
+        assert "judgments" not in text
+
+    def refused(self, kind: type[Any], good: dict[str, Any], name: str, value: object) -> None:
+        with pytest.raises(ProviderError) as caught:
+            kind(**good | {name: value})
+        assert caught.value.code is ProviderCode.INVALID_CALL
+
+
+class TestAReadCall:
+    def test_may_ask_for_free_text(self) -> None:
+        assert ReadCall("Look.", Path("/checkout"), "model", 1).answer_schema is None
+
+    def test_with_a_schema_that_has_no_json_form_is_refused(self) -> None:
+        with pytest.raises(ProviderError) as caught:
+            ReadCall(**READ | {"answer_schema": {"enum": {1, 2}}})
+        assert caught.value.code is ProviderCode.INVALID_CALL
 
 
 class TestCallOutcome:

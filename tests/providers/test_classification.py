@@ -9,7 +9,13 @@ import pytest
 
 from skill_effectiveness.execution import Ended, LimitName, ProcessResult, StartFault
 from skill_effectiveness.providers import UNKNOWN_USAGE, Ending, ProviderErrorKind, Usage
-from skill_effectiveness.providers.classification import Classification, CallFacts, ProviderVocabulary, classify, outcome_of
+from skill_effectiveness.providers.classification import (
+    CallFacts,
+    Classification,
+    ProviderVocabulary,
+    classify,
+    outcome_of,
+)
 from skill_effectiveness.providers.events import (
     Event,
     Flood,
@@ -125,7 +131,9 @@ class TestTurns:
     def test_the_counters_of_the_last_turn_hold_those_before(self) -> None:
         """F15 P8: cumulative counters are not summed."""
         later = TurnCompleted(Usage(input_tokens=25, output_tokens=5))
-        outcome = outcome_of(CallFacts(WELL, [*GOOD, TurnStarted(), Message("{}"), later], "model", 7), VOCABULARY)
+        outcome = outcome_of(
+            CallFacts(WELL, [*GOOD, TurnStarted(), Message("{}"), later], "model", 7), VOCABULARY
+        )
 
         assert outcome.usage == Usage(input_tokens=25, output_tokens=5)
         assert outcome.latency_ms == 7
@@ -354,7 +362,9 @@ class TestRecord:
     def test_a_lost_watch_is_told(self) -> None:
         process = replace(WELL, ended=Ended.SUPERVISOR_LOST)
 
-        assert [w.code for w in outcome_of(CallFacts(process, GOOD, "m", 0), VOCABULARY).warnings] == ["watch_lost"]
+        assert [w.code for w in outcome_of(CallFacts(process, GOOD, "m", 0), VOCABULARY).warnings] == [
+            "watch_lost"
+        ]
 
     def test_what_it_wrote_to_stderr_is_kept_for_the_private_log(self) -> None:
         """P7: the end of it, whatever the bytes; the code alone is for machines."""

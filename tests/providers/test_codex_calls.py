@@ -281,6 +281,14 @@ class TestTime:
         assert outcome.latency_ms < 8000
         assert all(gone(int(pid)) for pid in (tmp_path / "pids").read_text().split())
 
+    def test_a_program_that_begins_another_turn_after_its_marker(self, tmp_path: Path) -> None:
+        """F6: a second turn may take longer than the grace; its answer is the answer."""
+        body = "say(*good, good[1])\ntime.sleep(2)\nsay(second, good[3])"
+        outcome = asked(tmp_path, body, second=message('{"second":1}'))
+
+        assert (outcome.ending, outcome.answer) == (Ending.SUCCESS, '{"second":1}')
+        assert codes(outcome) == []
+
     def test_a_program_that_falls_silent(self, tmp_path: Path) -> None:
         """F6: no terminal marker, so it is not done, and the wall limit ends it."""
         outcome = asked(tmp_path, "say(*good[:3])\ntime.sleep(60)", seconds=1)

@@ -28,6 +28,7 @@ class TestPrivateSession:
             "json.dump({'env': dict(one.split('=', 1) for one in given), 'argv': sys.argv,\n"
             "    'cwd': os.getcwd(),\n"
             "    'work': os.listdir('.'), 'schema': open(schema).read(),\n"
+            "    'schema_mode': os.lstat(schema).st_mode,\n"
             "    'config': {n: open(os.path.join(os.environ['CODEX_HOME'], n)).read()\n"
             "               for n in os.listdir(os.environ['CODEX_HOME'])},\n"
             "    'home': os.listdir(os.environ['HOME']),\n"
@@ -86,6 +87,7 @@ class TestPrivateSession:
         assert len({home, config, tmp, told["cwd"]}) == 4
         assert all(path.startswith(around.environ["TMPDIR"] + "/") for path in (home, config, tmp))
         assert not any(path.startswith(tmp + "/") for path in (home, config, told["cwd"]))
+        assert stat.S_IMODE(told["modes"].pop("session-owner.json")) == 0o600
         assert {stat.S_IMODE(mode) for mode in told["modes"].values()} == {0o700}
         assert told["work"] == []
         assert told["home"] == []
@@ -93,10 +95,11 @@ class TestPrivateSession:
         assert left_behind(around) == []
 
     def test_the_answer_schema_is_a_file_of_the_session(self, tmp_path: Path) -> None:
-        """P12: what the program is given is what was asked for."""
+        """P3 P12: what the program is given is what was asked for, and nobody else's to read."""
         told = self.told(tmp_path, surroundings(tmp_path))
 
         assert json.loads(told["schema"]) == SCHEMA
+        assert stat.S_IMODE(told["schema_mode"]) == 0o600
         assert told["argv"][-3:] == ["-c", "analytics.enabled=false", "-"]
 
     def test_of_the_users_configuration_only_the_login_is_seen(self, tmp_path: Path) -> None:

@@ -67,6 +67,19 @@ class TestBareObject:
             one_json_object(text)
         assert caught.value.code is ProviderCode.REPLY_INVALID
 
+    @pytest.mark.parametrize("text", ["null", "[]", '"tie"', "1", '[{"verdict":"tie"}]'])
+    def test_another_json_value_is_told_from_no_json(self, text: str) -> None:
+        """P12: whoever asked may want to know that it was JSON."""
+        with pytest.raises(ReplyError) as caught:
+            one_json_object(text)
+        assert caught.value.code is ProviderCode.REPLY_NO_OBJECT
+
+    @pytest.mark.parametrize("text", ["", '[{"a":1,"a":2}]', "[NaN]", "[1] [2]"])
+    def test_but_not_when_it_is_not_strict(self, text: str) -> None:
+        with pytest.raises(ReplyError) as caught:
+            one_json_object(text)
+        assert caught.value.code is ProviderCode.REPLY_INVALID
+
     def test_half_a_surrogate_pair_in_the_text_itself_is_refused(self) -> None:
         """F18: a typed error, no crash."""
         with pytest.raises(ReplyError, match="no UTF-8 form"):

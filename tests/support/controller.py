@@ -15,7 +15,7 @@ from tests.support.examinations import MANIFEST, Anything, Scripted, UnsyncedFs,
 from tests.support.private import surroundings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from skill_effectiveness.evidence.fsops import FileSystem
@@ -150,6 +150,7 @@ class Controller:
         fs: file operations.
         lock_wait: seconds.
         settings: replaces parts of the doorway.
+        told: what people were told besides.
     """
 
     folder: Path
@@ -157,6 +158,7 @@ class Controller:
     fs: FileSystem = field(default_factory=UnsyncedFs)
     lock_wait: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
 
     @property
     def root(self) -> Path:
@@ -177,6 +179,7 @@ class Controller:
             "manifest": lambda: RUNTIME,
             "cutoff": Cutoff(),
             "binders": {"codex": lambda _path, _around: self.reviewer},
+            "tell": self.told.append,
             "lock_wait": self.lock_wait,
         }
         (self.folder / "checkout").mkdir(exist_ok=True)
@@ -205,9 +208,3 @@ class Controller:
     def file(self, name: str) -> Path:
         """A file of the publication."""
         return self.root / "calibration" / name
-
-
-def stopping(nth: int) -> Callable[[str], bool]:
-    """True at the n-th time it is asked, from 1."""
-    asked = iter(range(1, 1_000_000))
-    return lambda _path: next(asked) == nth

@@ -123,7 +123,9 @@ def simulated(
     inner = Reviewer.simulated(settings, (INPUTS if bank is BankName.JUDGED else PROBES).bank)
     return Reviewer(
         adapter=inner.adapter,
-        seat=lambda shown, sample_id: Watched(inner.seat(shown, sample_id), lambda: before(sample_id)),
+        adapter_for=lambda shown, sample_id: Watched(
+            inner.adapter_for(shown, sample_id), lambda: before(sample_id)
+        ),
         simulation=inner.simulation,
     )
 

@@ -16,6 +16,8 @@ from skill_effectiveness.calibration.documents import PAIR_NAMES
 from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError
 from skill_effectiveness.calibration.messages import FinalizeResult, ProbeResult, SampleResult
 from skill_effectiveness.calibration.models import to_json
+from skill_effectiveness.calibration.observer import Silent
+from skill_effectiveness.calibration.repeats import look_for_leftovers
 from skill_effectiveness.calibration.reviewer import ADAPTERS, CONTROLLED
 from skill_effectiveness.calibration.root_lock import LOCK_WAIT_SECONDS
 from skill_effectiveness.calibration.sample import SampleRequest, Sampling, take_sample
@@ -28,7 +30,7 @@ from skill_effectiveness.calibration.wire import (
 )
 from skill_effectiveness.evidence import crash
 from skill_effectiveness.evidence.canonical import digest_object
-from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, RootCode, RootError
+from skill_effectiveness.evidence.faults import FileCode, FileError, RootCode, RootError
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.signals import Terminated
 from skill_effectiveness.execution import ExecutableError, locate
@@ -68,6 +70,7 @@ class Doorway:
             `CalibrationError` when it is not the one that was verified, or cannot be computed.
         cutoff: the termination signals.
         binders: see `BINDERS`.
+        tell: says a line to people, which is never part of an answer.
         lock_wait: seconds to wait for another process that uses a root.
     """
 
@@ -76,6 +79,7 @@ class Doorway:
     manifest: Callable[[], Mapping[str, object]]
     cutoff: Cutoff
     binders: Mapping[str, Bind]
+    tell: Callable[[str], object]
     lock_wait: float = LOCK_WAIT_SECONDS
 
     def manifest_hash(self) -> str:
@@ -96,14 +100,30 @@ class UnforeseenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Seat:
+class _BoundLater:
     """Whoever answers one sample, bound to its program when everything else has been checked."""
 
     bound: Callable[[], Provider]
 
-    def seat(self, _presentation: Presentation, _sample_id: str) -> Provider:
-        """See `Seating`."""
+    def adapter_for(self, _presentation: Presentation, _sample_id: str) -> Provider:
+        """See `AdapterSource`."""
         return self.bound()
+
+
+class _Teller(Silent):
+    """Tells people what killed runs left; a machine is told of its own request alone."""
+
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        self._tell = tell
+
+    def leftovers_found(self, processes: int, removed: int | None, left: int | None) -> None:
+        """See `Observer`."""
+        if removed is None:
+            self._tell("Session folders of killed runs could not be looked for.")
+        else:
+            self._tell(f"Killed runs left session folders: {removed} removed, {left} not removable.")
+        if processes:
+            self._tell(f"Killed runs left {processes} processes, which go on running.")
 
 
 def probe(envelope: Envelope, way: Doorway) -> ProbeResult:
@@ -134,9 +154,10 @@ def sample(envelope: Envelope, way: Doorway) -> SampleResult:
         runtime_manifest_hash=terms.runtime_manifest_hash,
     )
     with _artifact_root(envelope, way, PrivateRoot.create) as root, _crashes_kept(root, way):
+        look_for_leftovers(way.around, _Teller(way.tell))
         spending = _Spending(root, terms.sample_id, way)
         given = Sampling(
-            reviewer=_Seat(partial(way.binders[terms.provider], terms.executable, way.around)),
+            reviewer=_BoundLater(partial(way.binders[terms.provider], terms.executable, way.around)),
             manifest=way.manifest_hash,
             cancelled=way.cutoff.arrived,
             lock_wait=way.lock_wait,
@@ -197,7 +218,7 @@ class _Spending:
 
     @contextmanager
     def resolved(self) -> Iterator[None]:
-        """Turn what goes wrong after `begin` into `model_call_unresolved`, if the record stands."""
+        """Turn what nobody foresaw after `begin` into `model_call_unresolved`, if the record may stand."""
         try:
             yield
         except CalibrationError:
@@ -205,14 +226,10 @@ class _Spending:
         except Exception as error:
             if not self._begun or not receipts.intent_may_stand(self._root, self._sample_id):
                 raise
-            told = (
-                str(error)
-                if isinstance(error, EvidenceError)
-                else f"Something unforeseen happened; {_crash_file(error, self._root, self._way)}."
-            )
             raise CalibrationError(
                 CalibrationCode.MODEL_CALL_UNRESOLVED,
-                f"The call of this sample is spent and gave nothing that counts. {told} Use a new root.",
+                "Something unforeseen happened when the call of this sample was spent; "
+                f"{_crash_file(error, self._root, self._way)}. Start again in a new root.",
             ) from error
 
 

@@ -11,7 +11,6 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.calibration import actions
@@ -31,7 +30,6 @@ from skill_effectiveness.calibration.wire import (
 )
 from skill_effectiveness.evidence import crash
 from skill_effectiveness.evidence.pointer import printable
-from skill_effectiveness.evidence.root import find_checkout
 from skill_effectiveness.evidence.root import find_checkout
 from skill_effectiveness.evidence.signals import Terminated
 from skill_effectiveness.evidence.surroundings import Surroundings
@@ -80,11 +78,13 @@ def main(started: Started) -> int:
             manifest=lambda: current_manifest(started),
             cutoff=cutoff,
             binders=BINDERS,
+            tell=_tell,
         )
         answer = respond(lambda: started.wire.request(REQUEST_LIMIT), started.arguments, way)
         cutoff.defer()
         started.answer(answer.line)
-        _tell(answer.told)
+        if answer.told:
+            _tell(answer.told)
     return answer.exit_code
 
 
@@ -150,7 +150,7 @@ def current_manifest(started: Started) -> Mapping[str, object]:
 def _tell(told: str) -> None:
     """Say it to people; that nobody listens changes nothing about the answer."""
     with suppress(OSError):
-        sys.stderr.write(f"{printable(told)}\n" if told else "")
+        sys.stderr.write(f"{printable(told)}\n")
 
 
 def _refused(heading: Heading, code: CalibrationCode, sentence: str) -> Answer:

@@ -95,16 +95,16 @@ class CalibrationError(Exception):
 
     def __init__(self, code: CalibrationCode, sentence: str) -> None:
         self.code = code
-        self.sentence = sentence[:1].upper() + sentence[1:]
-        super().__init__(self.sentence)
+        self.sentence = sentence
+        super().__init__(sentence)
 
 
 class SpentEnding(StrEnum):
     """How an id was spent for nothing, where no provider has a word for it.
 
     `never_called`: the record that stands before a call was written, or may have been, and the call was not
-    made. `binding_changed`: an answer came, and the program, its version or our own code had changed under it.
-    `not_stored`: an answer came and its records could not be completed.
+    made. `binding_changed`: an answer came, and the program, its version or our own code had changed under
+    it. `not_stored`: an answer came and its records could not be completed.
     """
 
     NEVER_CALLED = "never_called"

@@ -31,6 +31,7 @@ from skill_effectiveness.calibration.finalization_rules import (
 from skill_effectiveness.calibration.inputs import FrozenInputs, load_inputs
 from skill_effectiveness.calibration.loader import LoadedCalibration, load_calibration
 from skill_effectiveness.calibration.models import UNKNOWN_COST, Claim, FinalizationIntent, to_json, to_line
+from skill_effectiveness.calibration.provider_log import read_log
 from skill_effectiveness.calibration.root_lock import LOCK_WAIT_SECONDS, locked
 from skill_effectiveness.calibration.sample_set import answered_samples, confirmed_samples
 from skill_effectiveness.calibration.sheet import ReviewerRecords, build_sheet
@@ -109,6 +110,7 @@ def finalize(
         samples = confirmed_samples(listing, sample_ids, runtime_manifest_hash)
         inputs = _inputs(root)
         answered = answered_samples(listing, samples, inputs.bank)
+        _demand_own_sessions(root, answered)
         pair = _pair(answered, inputs)
         try:
             _Finalization(root, answered, pair, inputs).run()
@@ -128,6 +130,28 @@ def _demand_folders(root: PrivateRoot) -> None:
             raise CalibrationError(
                 CalibrationCode.SAMPLE_SET_MISMATCH, "This root holds no samples; take them first."
             )
+
+
+def _demand_own_sessions(root: PrivateRoot, answered: Sequence[AnsweredSample]) -> None:
+    """Each call has a session of its own, as far as its log knows; older roots have no logs."""
+    seen: dict[str, str] = {}
+    for sample_id in (each.sample.sample_id for each in answered):
+        try:
+            session = read_log(root, sample_id).session_id_hash
+        except EvidenceError as error:
+            if error.code in (FileCode.MISSING, RootCode.ROOT_MISSING):
+                continue
+            raise _not_alone(
+                f"the log of its call cannot be believed ({error.code.value})", sample_id
+            ) from error
+        if session is not None and seen.setdefault(session, sample_id) != sample_id:
+            raise _not_alone(f"it was taken in the session of {seen[session]}", sample_id)
+
+
+def _not_alone(told: str, sample_id: str) -> CalibrationError:
+    return CalibrationError(
+        CalibrationCode.SAMPLE_INVALID, f"The sample {sample_id} does not count: {told}; use a new root."
+    )
 
 
 def _inputs(root: PrivateRoot) -> FrozenInputs:

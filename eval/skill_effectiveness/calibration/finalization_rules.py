@@ -106,7 +106,7 @@ def next_step(found: Found) -> Step:
         case IntentFound.LINK:
             raise CalibrationError(
                 CalibrationCode.ARTIFACT_ROOT_QUARANTINED,
-                "the finalization intent is a link, which nothing of ours makes; start again in a new root.",
+                "The finalization intent is a link, which nothing of ours makes; start again in a new root.",
             )
         case IntentFound.OTHER:
             raise _started("Another finalization was begun here, or its intent cannot be believed")

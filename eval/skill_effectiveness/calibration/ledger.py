@@ -88,17 +88,17 @@ class RootState:
             ) from self.cause
         if self.reserved is not None and self.reserved != sample_id:
             raise _quarantined(
-                f"the id {self.reserved} is reserved and nothing else may be sampled before it"
+                f"The id {self.reserved} is reserved and nothing else may be sampled before it"
             )
         if sample_id in self.complete:
             raise CalibrationError(
                 CalibrationCode.SAMPLE_ALREADY_EXISTS,
-                f"the sample {sample_id} exists already; take another id.",
+                f"The sample {sample_id} exists already; take another id.",
             )
         if len(self.complete) >= SAMPLE_LIMIT:
             raise CalibrationError(
                 CalibrationCode.SAMPLE_SET_MISMATCH,
-                f"the root holds {SAMPLE_LIMIT} samples, which is all a calibration takes; finalize it.",
+                f"The root holds {SAMPLE_LIMIT} samples, which is all a calibration takes; finalize it.",
             )
 
 
@@ -140,13 +140,13 @@ def stored_sample(listing: Listing, sample_id: str) -> Sample:
         Sample,
         listing.samples.get(sample_id),
         CalibrationCode.SAMPLE_INVALID,
-        f"the sample {sample_id}",
+        f"The sample {sample_id}",
         _written_form(listing, sample_id),
     )
     if sample.sample_id != sample_id:
         raise CalibrationError(
             CalibrationCode.SAMPLE_INVALID,
-            f"the sample stored as {sample_id} names another id; use a new root.",
+            f"The sample stored as {sample_id} names another id; use a new root.",
         )
     return sample
 
@@ -163,7 +163,7 @@ def confirm(listing: Listing, sample: Sample) -> tuple[LedgerEntry | LegacyLedge
         SampleIntent,
         listing.intents.get(sample_id),
         CalibrationCode.SAMPLE_FINALITY_UNKNOWN,
-        f"the intent of {sample_id}",
+        f"The intent of {sample_id}",
         _written_form(listing, sample_id),
     )
     ledger = _ledger(listing, sample_id)
@@ -172,12 +172,12 @@ def confirm(listing: Listing, sample: Sample) -> tuple[LedgerEntry | LegacyLedge
     }:
         raise CalibrationError(
             CalibrationCode.ARTIFACT_ROOT_MISMATCH,
-            f"a receipt of {sample_id} names another root; put the folder back where it was taken.",
+            f"A receipt of {sample_id} names another root; put the folder back where it was taken.",
         )
     if intent.state != "completed" or intent.sample_hash != digest_object(to_json(sample)):
         raise CalibrationError(
             CalibrationCode.SAMPLE_FINALITY_UNKNOWN,
-            f"the intent of {sample_id} does not confirm the sample beside it; use a new root.",
+            f"The intent of {sample_id} does not confirm the sample beside it; use a new root.",
         )
     _check_bindings(intent, sample)
     return ledger, intent
@@ -221,7 +221,7 @@ def _is_reserved(listing: Listing, sample_id: str) -> bool:
             LedgerEntry,
             listing.ledgers[sample_id],
             CalibrationCode.SAMPLE_INVALID,
-            f"the ledger entry of {sample_id}",
+            f"The ledger entry of {sample_id}",
         )
     except CalibrationError:
         return False  # the set check that follows names it
@@ -233,9 +233,9 @@ def _check_sets(listing: Listing, expected: set[str]) -> None:
     for what, held in (("intent", listing.intents), ("sample", listing.samples)):
         if set(held) != expected:
             odd = min(set(held) ^ expected)
-            raise _quarantined(f"ledger and {what}s name different ids ({odd})")
+            raise _quarantined(f"Ledger and {what}s name different ids ({odd})")
     if orphans := set(listing.observations) - expected:
-        raise _quarantined(f"the observation of {min(orphans)} has no sample")
+        raise _quarantined(f"The observation of {min(orphans)} has no sample")
 
 
 def _written_form(listing: Listing, sample_id: str) -> Canonical | None:
@@ -254,7 +254,7 @@ def _ledger(listing: Listing, sample_id: str) -> LedgerEntry | LegacyLedgerEntry
     found, code, what = (
         listing.ledgers.get(sample_id),
         CalibrationCode.SAMPLE_INVALID,
-        f"the ledger entry of {sample_id}",
+        f"The ledger entry of {sample_id}",
     )
     entry: LedgerEntry | LegacyLedgerEntry
     try:
@@ -273,7 +273,7 @@ def _check_bindings(intent: SampleIntent, sample: Sample) -> None:
         if getattr(intent, field) != getattr(sample, field):
             raise CalibrationError(
                 CalibrationCode.SAMPLE_INTENT_MISMATCH,
-                f"intent and sample {sample.sample_id} differ in {field}; use a new root.",
+                f"Intent and sample {sample.sample_id} differ in {field}; use a new root.",
             )
 
 
@@ -286,7 +286,7 @@ def observed(listing: Listing, sample: Sample) -> Observation | None:
     found = listing.observations.get(sample.sample_id)
     if found is None:
         return None
-    code, what = CalibrationCode.SAMPLE_INVALID, f"the observation of {sample.sample_id}"
+    code, what = CalibrationCode.SAMPLE_INVALID, f"The observation of {sample.sample_id}"
     observation = _parse(Observation, found, code, what)
     turned = {
         shown.case_id: shown.verdict.turned() if shown.orientation else shown.verdict

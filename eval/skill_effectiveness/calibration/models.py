@@ -16,6 +16,7 @@ from skill_effectiveness.calibration.bias import BiasSheet
 from skill_effectiveness.calibration.evaluation import CalibrationEvaluation
 from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.evidence.documents import RuleBroken
+from skill_effectiveness.evidence.strict import LARGEST_INTEGER
 from skill_effectiveness.protocol.cases import KnownAnswer
 from skill_effectiveness.protocol.document import DigestText, FrozenModel, One, Yes
 from skill_effectiveness.protocol.words import BankName, Verdict
@@ -243,17 +244,7 @@ class Simulation(Record):
     position_bias: Share
     flakiness: Share
     refusal_rate: Share
-    seed: Annotated[int, Field(ge=0, le=2**53 - 1)]
-
-
-class ProviderBinding(Record):
-    """What stands for the model where no stream names it: an alias and its frozen configuration."""
-
-    binding_type: str
-    model_alias: ModelName
-    provider_id: str
-    underlying_model: str
-    selected_config_hash: DigestText
+    seed: Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
 
 
 class Binding(Record):
@@ -323,8 +314,6 @@ class ResultFields(Record):
     conclusion_boundary: Literal["reviewer_calibration_only_not_skill_effectiveness"]
     enforcement: Literal["advisory"]
     sample_ids: Annotated[tuple[SampleId, ...] | None, _ABSENT_NOT_NULL] = None
-    provider_binding: Annotated[ProviderBinding | None, _ABSENT_NOT_NULL] = None
-    provider_binding_hash: Annotated[DigestText | None, _ABSENT_NOT_NULL] = None
     synthetic: Synthetic = None
     simulation: Annotated[Simulation | None, _ABSENT_NOT_NULL] = None
 

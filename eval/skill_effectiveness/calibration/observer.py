@@ -12,6 +12,15 @@ from typing import Protocol
 class Observer(Protocol):
     """Receives the steps of an examination in the order in which they happen."""
 
+    def leftovers_found(self, processes: int, removed: int | None, left: int | None) -> None:
+        """Killed runs left something; told before the first call, and not when there is nothing.
+
+        Args:
+            processes: calls' processes that nobody watches over; they are left alone.
+            removed: session folders that were removed; None when they could not be looked for.
+            left: session folders that could not be removed; likewise.
+        """
+
     def repeat_started(self, repeat: int, of: int, attempt: int) -> None:
         """A repeat begins its attempt number `attempt`; both count from 1."""
 
@@ -30,6 +39,9 @@ class Observer(Protocol):
 
 class Silent:
     """The observer of a library call nobody watches."""
+
+    def leftovers_found(self, processes: int, removed: int | None, left: int | None) -> None:
+        """Say nothing."""
 
     def repeat_started(self, repeat: int, of: int, attempt: int) -> None:
         """Say nothing."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.canonical import digest_object, dump
+from skill_effectiveness.protocol.authoring import RENDERED_BYTES_MAX
 from skill_effectiveness.protocol.words import Verdict
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from skill_effectiveness.calibration.orientation import Presentation
-
-CASES_BYTES_MAX: Final = 98_304
-"""Most bytes that the cases of one prompt may take (calibration.md, section 1)."""
 
 INSTRUCTIONS: Final = """\
 You are a reviewer. You compare two candidate texts, A and B, that were written for the same task, and say \
@@ -57,7 +55,7 @@ class PromptTooLarge(ValueError):  # noqa: N818 - named after what is wrong
 
     def __init__(self, size: int) -> None:
         super().__init__(
-            f"the cases take {size} bytes, more than the {CASES_BYTES_MAX} allowed; shorten the bank"
+            f"The cases take {size} bytes, more than the {RENDERED_BYTES_MAX} allowed; shorten the bank."
         )
 
 
@@ -81,7 +79,7 @@ def render(presentation: Presentation) -> str:
             ]
         }
     )
-    if len(cases) > CASES_BYTES_MAX:
+    if len(cases) > RENDERED_BYTES_MAX:
         raise PromptTooLarge(len(cases))
     return f"{INSTRUCTIONS}\n{cases.decode()}\n"
 

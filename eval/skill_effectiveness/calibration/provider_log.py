@@ -1,9 +1,9 @@
 """The private log of one model call: what a provider said beside its answer (providers.md, P7, P8 and P11).
 
 It lies as `provider-log/<sample id>.json` in the artifact root, 0600, for good and for failed calls, written
-before the record that counts. It holds raw text of a provider, as bytes, and so it is never published, printed
-or judged; the answer itself stands nowhere. Of the session's id only a digest is kept, which is enough to see
-that two calls claim one session.
+before the record that counts. It holds raw text of a provider, as bytes, and so it is never published,
+printed or judged; the answer itself stands nowhere. Of the session's id only a digest is kept, which is
+enough to see that two calls claim one session.
 """
 
 from __future__ import annotations

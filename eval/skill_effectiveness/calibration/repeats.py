@@ -9,8 +9,9 @@ DIR/  .examination.lock  .reviewer-calibration.lock (the claim)  reviewer-calibr
 The normal way is `examine(plan, reviewer, out=root)` once, and with `resume=True` after whatever cut it off.
 The claim is published first and makes the folder one-shot; the binding, which says for what, stands before
 the first call. A repeat that has its sample is never asked again. An attempt that was cut off after its call
-may have started stays as it is, and its repeat gets a new folder, at most three. A repeat that fails stops
-the command, so that nothing more is spent before somebody looks.
+may have started stays as it is, and its repeat gets a new folder, at most three, not counting those whose
+call was certainly not made. A repeat that fails stops the command, so that nothing more is spent before
+somebody looks.
 """
 
 from __future__ import annotations
@@ -39,16 +40,17 @@ from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
 from skill_effectiveness.calibration.sample import SampleRequest, Sampling, identify, take_sample
 from skill_effectiveness.evidence.faults import EvidenceError, LockCode, LockError
 from skill_effectiveness.evidence.lock import Lock
-from skill_effectiveness.execution import never
+from skill_effectiveness.execution import SessionSweep, leftovers, never, sweep_sessions
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from skill_effectiveness.calibration.attempts import Repeat
     from skill_effectiveness.calibration.loader import LoadedCalibration
     from skill_effectiveness.evidence.root import PrivateRoot
+    from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.execution import Executable
 
 EXAMINATION_LOCK: Final = ".examination.lock"
@@ -117,13 +119,15 @@ def examine(
         cancelled: asked before and during each call; True stops.
 
     Raises:
-        ExaminationRefused: with its code; also when a repeat failed, whose call is spent then.
+        ExaminationRefused: with its code; also when a repeat failed, whose attempt is spent then.
         EvidenceError: a write or read failed; after a repair, resume.
         ValueError: an adapter that the loader of pairs does not know.
     """
     watching = observer or Silent()
     _check_plan(plan, reviewer)
     with _locked(out):
+        if reviewer.simulation is None:
+            look_for_leftovers(out.around, watching)
         if not resume:
             refuse_claimed(out)
         inputs = _inputs(out, plan)
@@ -131,10 +135,25 @@ def examine(
         binding = _bind(out, plan, reviewer, inputs, current)
         given = Sampling(reviewer, manifest, watching, cancelled, tries.LOCK_WAIT_SECONDS)
         calls = _complete(out, binding, inputs, given)
-        attempts = [each for repeat in tries.read_repeats(out, binding, inputs) for each in repeat.attempts]
+        repeats = tries.read_repeats(out, binding, inputs)
+        _refuse_reused_sessions(repeats)
+        attempts = [each for repeat in repeats for each in repeat.attempts]
         loaded = publish_examination(out, binding, attempts, inputs)
         watching.published(loaded.result.calibration_status)
         return Examination(loaded, calls)
+
+
+def look_for_leftovers(around: Surroundings, observer: Observer) -> None:
+    """Tell what killed runs of anybody left, and remove session folders, which may show a login (F10)."""
+    running = sum(not leftover.supervised for leftover in leftovers())
+    try:
+        sessions = sweep_sessions(around)
+    except EvidenceError:
+        # Without that folder there is no call either, which the call itself says.
+        observer.leftovers_found(running, None, None)
+        return
+    if running or sessions != SessionSweep(0, 0):
+        observer.leftovers_found(running, sessions.removed, sessions.left)
 
 
 def _check_plan(plan: ExaminationPlan, reviewer: Reviewer) -> None:
@@ -245,6 +264,7 @@ def _complete(out: PrivateRoot, binding: Binding, inputs: FrozenInputs, given: S
                 f"{name} is published, but the samples it came from are not whole; start in a new folder.",
                 field=name,
             )
+    _refuse_reused_sessions(repeats)
     calls = 0
     for number, repeat in enumerate(repeats, start=1):
         if repeat.complete:
@@ -255,13 +275,30 @@ def _complete(out: PrivateRoot, binding: Binding, inputs: FrozenInputs, given: S
     return calls
 
 
+def _refuse_reused_sessions(repeats: Sequence[Repeat]) -> None:
+    """Each call has a session of its own; what one call was told must not be known in another."""
+    seen: dict[str, str] = {}
+    for attempt in (each for repeat in repeats for each in repeat.attempts):
+        if attempt.session is None:
+            continue
+        earlier = seen.setdefault(attempt.session, attempt.name)
+        if earlier != attempt.name:
+            raise ExaminationRefused(
+                RefusalCode.SESSION_REUSED,
+                f"The provider gave the attempts {earlier} and {attempt.name} one session, so they are not "
+                "independent and nothing of them is published; start in a new folder.",
+                field=attempt.name,
+            )
+
+
 def _sample(out: PrivateRoot, number: int, repeat: Repeat, binding: Binding, given: Sampling) -> None:
     """Make the next attempt of a repeat; its failure ends the command."""
     of = binding.repeat_count
     if repeat.upcoming is None:
         raise ExaminationRefused(
             RefusalCode.ATTEMPTS_EXHAUSTED,
-            f"Repeat {number} of {of} has used all {tries.ATTEMPTS_MAX} attempts; start in a new folder.",
+            f"Repeat {number} of {of} has used all its attempts ({tries.ATTEMPTS_MAX} whose call was made, "
+            f"{tries.FOLDERS_MAX} in all); start in a new folder.",
         )
     if given.cancelled():
         raise ExaminationRefused(

@@ -31,11 +31,11 @@ CONTROLLED: Final = (CodexProvider.name,)
 """The providers whose samples an external controller may ask for, one at a time."""
 
 
-class Seating(Protocol):
+class AdapterSource(Protocol):
     """Whoever can say who answers one sample: a `Reviewer`, or one that binds its program only then."""
 
     @property
-    def seat(self) -> Callable[[Presentation, str], Provider]:
+    def adapter_for(self) -> Callable[[Presentation, str], Provider]:
         """See `Reviewer`; may raise ExecutableError or EvidenceError."""
 
 
@@ -45,27 +45,27 @@ class Reviewer:
 
     Attributes:
         adapter: knows the reviewer's name, labels, environment and executable.
-        seat: gives the adapter that answers one presentation, shown in the sample of the given id. For every
-            real provider that is the adapter itself, whatever is shown; only the simulated one is built anew,
-            with the truth of what it is shown.
+        adapter_for: gives the adapter that answers one presentation, shown in the sample of the given id. For
+            every real provider that is the adapter itself, whatever is shown; only the simulated one is built
+            anew, with the truth of what it is shown.
         simulation: the settings of a simulated reviewer, None for every other.
     """
 
     adapter: Provider
-    seat: Callable[[Presentation, str], Provider]
+    adapter_for: Callable[[Presentation, str], Provider]
     simulation: Simulation | None = None
 
     @classmethod
     def real(cls, adapter: Provider) -> Reviewer:
         """A reviewer that has no way to receive anything but the prompt."""
-        return cls(adapter=adapter, seat=lambda _presentation, _sample_id: adapter)
+        return cls(adapter=adapter, adapter_for=lambda _presentation, _sample_id: adapter)
 
     @classmethod
     def simulated(cls, settings: SimulatedSettings, bank: Bank) -> Reviewer:
         """The simulated reviewer, who alone is handed the bank's answers."""
         truth = dict(zip(bank.case_ids, bank.truth, strict=True))
 
-        def seat(presentation: Presentation, sample_id: str) -> Provider:
+        def adapter_for(presentation: Presentation, sample_id: str) -> Provider:
             shown = [
                 ShownTruth(
                     shown_label=case.label,
@@ -78,4 +78,4 @@ class Reviewer:
             return SimulatedReviewer(settings, shown, repeat=sample_id)
 
         simulation = Simulation.model_validate(settings.model_dump())
-        return cls(adapter=SimulatedReviewer(settings), seat=seat, simulation=simulation)
+        return cls(adapter=SimulatedReviewer(settings), adapter_for=adapter_for, simulation=simulation)

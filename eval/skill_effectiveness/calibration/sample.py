@@ -4,9 +4,9 @@ Both doors run it, an external controller for one sample at a time and the repea
 `take_sample` holds `.sample.lock` over the whole lifecycle, so that receipts are judged at rest only:
 
 1. publish the ledger entry `reserved`; 2. publish the intent `model_call_started`; 3. ledger to
-`model_call_started`, read back; 4. one call, and its private log; 5. validate the answer; 6. check executable, version and
-manifest again; 7. publish the observation; 8. turn the answer back, publish the sample, read back; 9. intent
-to `completed`, read back.
+`model_call_started`, read back; 4. one call, and its private log; 5. validate the answer; 6. check
+executable, version and manifest again; 7. publish the observation; 8. turn the answer back, publish the
+sample, read back; 9. intent to `completed`, read back.
 
 A record stands before each effect and is never an authority to repeat it: whatever ends between 2 and 9
 leaves a root that takes no further call. Nothing of an answer that does not count is stored.
@@ -60,7 +60,7 @@ from skill_effectiveness.providers import CallOutcome, Ending, JudgeCall, Provid
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skill_effectiveness.calibration.reviewer import Seating
+    from skill_effectiveness.calibration.reviewer import AdapterSource
     from skill_effectiveness.evidence.root import PrivateRoot
 
 ORIENTATION_KEY: Final = ".orientation.key"
@@ -101,7 +101,7 @@ class Sampling:
     """What a sample is taken with.
 
     Attributes:
-        reviewer: who is asked; seated once everything else has been checked.
+        reviewer: who is asked; the adapter is made once everything else has been checked.
         manifest: computes the current runtime manifest hash anew at every call; raises `CalibrationError`
             when it cannot.
         observer: is told of the call.
@@ -111,7 +111,7 @@ class Sampling:
             when it raises.
     """
 
-    reviewer: Seating
+    reviewer: AdapterSource
     manifest: Callable[[], str]
     observer: Observer = Silent()  # noqa: RUF009 - it has no state
     cancelled: Callable[[], bool] = never
@@ -191,7 +191,7 @@ def _admit(root: PrivateRoot, request: SampleRequest, given: Sampling) -> _Admit
     inputs = _inputs(root, request)
     key = _orientation_key(root)
     presentation = draw(inputs.bank, request.sample_id, key)
-    provider = _seat(given.reviewer, presentation, request.sample_id)
+    provider = _adapter_for(given.reviewer, presentation, request.sample_id)
     executable = identify(root, provider)
     bindings = _bindings(root, request, provider, executable, inputs)
     return _Admitted(
@@ -220,10 +220,10 @@ def _orientation_key(root: PrivateRoot) -> bytes:
         raise
 
 
-def _seat(reviewer: Seating, presentation: Presentation, sample_id: str) -> Provider:
+def _adapter_for(reviewer: AdapterSource, presentation: Presentation, sample_id: str) -> Provider:
     """The provider that answers; a controller's is bound to its program only here."""
     try:
-        return reviewer.seat(presentation, sample_id)
+        return reviewer.adapter_for(presentation, sample_id)
     except (ExecutableError, EvidenceError) as error:
         raise _unbound(error) from error
 
@@ -318,18 +318,17 @@ def _start(root: PrivateRoot, bindings: SampleBindings) -> None:
     except EvidenceError as error:
         if not receipts.intent_may_stand(root, bindings.sample_id):
             raise
-        raise _never_called(error.code.value, str(error)) from error
+        # Not the sentence of the error, which says to repeat the command: that would be another id.
+        raise _never_called(error.code.value) from error
     except CalibrationError as error:
-        raise _never_called(None, error.sentence, error.code) from error
+        raise _never_called("changed", error.code) from error
 
 
-def _never_called(
-    detail: str | None, told: str, code: CalibrationCode = CalibrationCode.MODEL_CALL_UNRESOLVED
-) -> CallFailed:
+def _never_called(detail: str, code: CalibrationCode = CalibrationCode.MODEL_CALL_UNRESOLVED) -> CallFailed:
     return CallFailed(
         SpentEnding.NEVER_CALLED.value,
         detail,
-        f"No call was made, but the record that stands before it was begun, so its id is spent: {told}",
+        f"No call was made ({detail}), but the record that stands before it was begun, so its id is spent.",
         UNKNOWN_COST,
         code,
     )
@@ -348,7 +347,7 @@ def _entry(bindings: SampleBindings, state: Literal["reserved", "model_call_star
 def _ask(root: PrivateRoot, admitted: _Admitted, given: Sampling) -> tuple[tuple[Verdict, ...], Usage]:
     """Steps 4 and 5: the one call, and its answer in shown order."""
     if given.cancelled():
-        raise _never_called(Ending.CANCELLED.value, "it was cancelled before.")
+        raise _never_called(Ending.CANCELLED.value)
     given.observer.call_started(int(admitted.call.timeout_seconds))
     outcome = admitted.provider.judge(admitted.call, around=root.around, cancelled=given.cancelled)
     usage = Usage(
@@ -449,7 +448,7 @@ def _not_stored(error: EvidenceError, usage: Usage) -> CallFailed:
     return CallFailed(
         SpentEnding.NOT_STORED.value,
         error.code.value,
-        f"The answer was good and could not be stored, so it is lost: {error} Start again in a new root.",
+        f"The answer was good and could not be stored ({error.code.value}); it is lost and its id is spent.",
         usage,
         CalibrationCode.SAMPLE_PUBLICATION_FAILED,
     )

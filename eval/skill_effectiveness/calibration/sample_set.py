@@ -69,7 +69,7 @@ def confirmed_samples(
     if set(ledger.check_sets(listing)) != set(sample_ids):
         raise CalibrationError(
             CalibrationCode.SAMPLE_SET_MISMATCH,
-            "the ids are not exactly the samples of this root; name each of them once, and no other.",
+            "The ids are not exactly the samples of this root; name each of them once, and no other.",
         )
     samples = tuple(_confirmed(listing, sample_id) for sample_id in sample_ids)
     for sample in samples:
@@ -88,7 +88,7 @@ def answered_samples(listing: Listing, samples: Sequence[Sample], bank: Bank) ->
         if hashes != (bank.known_answer_fixture_hash, bank.case_fixture_hash):
             raise CalibrationError(
                 CalibrationCode.FIXTURE_DRIFT,
-                f"the sample {sample.sample_id} was taken with other cases than the frozen ones; "
+                f"The sample {sample.sample_id} was taken with other cases than the frozen ones; "
                 "take new samples in a new root.",
             )
     return tuple(_answered(listing, sample, bank) for sample in samples)
@@ -125,7 +125,7 @@ def _check_equal(first: Sample, sample: Sample, runtime_manifest_hash: str) -> N
     if differing:
         raise CalibrationError(
             CalibrationCode.SAMPLE_BINDING_MISMATCH,
-            f"the sample {sample.sample_id} has another {differing[0]} than the others or than this runtime; "
+            f"The sample {sample.sample_id} has another {differing[0]} than the others or than this runtime; "
             "take all samples of a calibration with one reviewer and one installation, in a new root.",
         )
 
@@ -138,5 +138,5 @@ def _answered(listing: Listing, sample: Sample, bank: Bank) -> AnsweredSample:
 
 def _invalid(sample: Sample, told: str) -> CalibrationError:
     return CalibrationError(
-        CalibrationCode.SAMPLE_INVALID, f"the sample {sample.sample_id} {told}; use a new root."
+        CalibrationCode.SAMPLE_INVALID, f"The sample {sample.sample_id} {told}; use a new root."
     )

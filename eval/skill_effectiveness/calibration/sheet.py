@@ -20,6 +20,7 @@ from skill_effectiveness.calibration.figures import Estimate, at_least
 from skill_effectiveness.calibration.intervals import DRAWS
 from skill_effectiveness.calibration.metrics import ReviewerMetrics, reviewer_metrics
 from skill_effectiveness.calibration.position import PositionSheet, SeenVerdict, position_sheet
+from skill_effectiveness.evidence.strict import LARGEST_INTEGER
 from skill_effectiveness.protocol.document import DigestText, FrozenModel, One
 from skill_effectiveness.protocol.words import BankName, Verdict
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 METRICS_CONTRACT: Final = "skill-effectiveness-reviewer-calibration-metrics-v1"
 BOOTSTRAP_SEED: Final = 241_012_784
 UNKNOWN: Final = "unknown"
-_LARGEST_WRITTEN: Final = 2**53 - 1
-
 Number = Annotated[int | float, Field(ge=0)]
 Counted = Annotated[int, Field(ge=0)]
 
@@ -105,8 +104,7 @@ class CostSheet(FrozenModel):
 
 
 class AttemptSheet(FrozenModel):
-    """How often the reviewer was asked in vain; `flagged` when fewer answers are usable than a licence needs.
-    """
+    """How often the reviewer was asked in vain; `flagged` when fewer answers count than a licence needs."""
 
     attempts: Counted
     unusable_answers: Counted
@@ -287,7 +285,7 @@ def _totals(amounts: Sequence[float | None]) -> CostFigure:
         return UNKNOWN
     exact = sum(map(Fraction, known))
     # A stream may claim any amount. What no reader of ours takes back as a number is not known either.
-    if exact > _LARGEST_WRITTEN:
+    if exact > LARGEST_INTEGER:
         return UNKNOWN
     whole = all(isinstance(amount, int) for amount in known)
     return Totals(sum=int(exact) if whole else float(exact), median=median(known))

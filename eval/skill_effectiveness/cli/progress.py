@@ -57,6 +57,17 @@ class ExaminationProgress:
         if self._live is not None:
             self._live.stop()
 
+    def leftovers_found(self, processes: int, removed: int | None, left: int | None) -> None:
+        """Killed runs left something."""
+        if removed is None:
+            screen.complain(f"{self._label}: session folders of killed runs could not be looked for")
+        elif removed or left:
+            screen.complain(
+                f"{self._label}: killed runs left session folders ({removed} removed, {left} not removable)"
+            )
+        if processes:
+            screen.complain(f"{self._label}: killed runs left {processes} processes, which go on running")
+
     def repeat_started(self, repeat: int, of: int, attempt: int) -> None:
         """A repeat begins."""
         again = f", attempt {attempt}" if attempt > 1 else ""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.errnos import reported
-from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
-from skill_effectiveness.evidence.fsops import closing
+from skill_effectiveness.evidence.fsops import closing, demand_regular
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
 
     from skill_effectiveness.evidence.fsops import FileSystem
@@ -33,10 +30,10 @@ def regular_file(fs: FileSystem, parent: int | None, name: str, where: str) -> I
         FileError: `missing`, `file_symlink`, `not_regular`, `not_readable`, `io_error`.
     """
     with reported(where, reading=True):
-        _demand_regular(fs.lstat(parent, name), where)
+        demand_regular(fs.lstat(parent, name), where)
         with closing(fs, fs.open_read(parent, name)) as fd:
             # The name may have been given to something else since it was looked at.
-            _demand_regular(fs.fstat(fd), where)
+            demand_regular(fs.fstat(fd), where)
             yield fd
 
 
@@ -54,11 +51,3 @@ def file_chunks(fs: FileSystem, parent: int | None, name: str, where: str) -> It
     """The bytes of a regular file; arguments and faults as `regular_file`."""
     with regular_file(fs, parent, name, where) as fd:
         yield from chunks_of(fs, fd)
-
-
-def _demand_regular(status: os.stat_result, where: str) -> None:
-    if stat.S_ISLNK(status.st_mode):
-        sentence = f"{where} is a symbolic link; put the file itself there."
-        raise FileError(Fault(FileCode.FILE_SYMLINK, where, sentence))
-    if not stat.S_ISREG(status.st_mode):
-        raise FileError(Fault(FileCode.NOT_REGULAR, where, f"{where} is not a regular file; move it away."))

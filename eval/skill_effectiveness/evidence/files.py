@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
-from skill_effectiveness.evidence.fsops import FILE_MODE, closing, read_all
+from skill_effectiveness.evidence.fsops import FILE_MODE, closing, kind_fault, read_all
 from skill_effectiveness.evidence.names import check_name, temporary_of
 
 if TYPE_CHECKING:
@@ -66,10 +66,8 @@ def file_fault(status: os.stat_result, where: str, user: int) -> Fault | None:
         user: the effective user id.
     """
     mode = status.st_mode
-    if stat.S_ISLNK(mode):
-        return Fault(FileCode.FILE_SYMLINK, where, f"{where} is a symbolic link; put the file itself there.")
-    if not stat.S_ISREG(mode):
-        return Fault(FileCode.NOT_REGULAR, where, f"{where} is not a regular file; move it away.")
+    if (fault := kind_fault(status, where)) is not None:
+        return fault
     if status.st_uid != user:
         sentence = f"{where} belongs to user {status.st_uid}, not to you (user {user}); it is not trusted."
         return Fault(FileCode.FILE_OWNER, where, sentence)

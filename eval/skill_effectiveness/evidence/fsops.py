@@ -384,20 +384,31 @@ def read_public(fs: FileSystem, path: Path, limit: int) -> bytes:
     """
     where = path.name
     with reported(where, reading=True):
-        _demand_regular(fs.lstat(None, str(path)), where)
+        demand_regular(fs.lstat(None, str(path)), where)
         with closing(fs, fs.open_read(None, str(path))) as fd:
-            _demand_regular(fs.fstat(fd), where)
+            demand_regular(fs.fstat(fd), where)
             return read_all(fs, fd, limit, where)
 
 
-def _demand_regular(status: os.stat_result, where: str) -> None:
-    """Refuse links and everything else that is not a regular file."""
+def kind_fault(status: os.stat_result, where: str) -> Fault | None:
+    """What is wrong with the kind of a file: it is a link, or not regular; None when nothing is.
+
+    Args:
+        status: of the name itself (`lstat`) or of the open file (`fstat`).
+        where: how faults name the file.
+    """
     if stat.S_ISLNK(status.st_mode):
-        raise FileError(
-            Fault(FileCode.FILE_SYMLINK, where, f"{where} is a symbolic link; name the file itself.")
-        )
+        return Fault(FileCode.FILE_SYMLINK, where, f"{where} is a symbolic link; put the file itself there.")
     if not stat.S_ISREG(status.st_mode):
-        raise FileError(Fault(FileCode.NOT_REGULAR, where, f"{where} is not a regular file."))
+        return Fault(FileCode.NOT_REGULAR, where, f"{where} is not a regular file; move it away.")
+    return None
+
+
+def demand_regular(status: os.stat_result, where: str) -> None:
+    """Raise the `FileError` of `kind_fault`, if any."""
+    fault = kind_fault(status, where)
+    if fault is not None:
+        raise FileError(fault)
 
 
 def write_new_public(fs: FileSystem, path: Path, data: bytes) -> None:

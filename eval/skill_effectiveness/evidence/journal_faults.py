@@ -27,6 +27,7 @@ class JournalCode(StrEnum):
     PURPOSE_DIFFERS = "purpose_differs"
     ROW_REFUSED = "row_refused"
     GROUP_SIZE = "group_size"
+    PIN_FULL = "pin_full"
     REASON_NEEDED = "reason_needed"
     REPIN_REFUSED = "repin_refused"
 

@@ -23,15 +23,17 @@ from skill_effectiveness.evidence.journal_rows import (
     RowForm,
     Tear,
 )
-from skill_effectiveness.evidence.strict import Profile
+from skill_effectiveness.evidence.strict import LARGEST_INTEGER, Profile
 
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.root import PrivateRoot
 
 CONTRACT: Final = "skill-effectiveness-journal-head-v1"
 COPIES: Final = "pins"
-PIN_LIMIT: Final = 4_194_304
-"""Bytes of a pin that are read; enough for tens of thousands of tears."""
+PIN_LIMIT: Final = 262_144
+"""Bytes of a pin that are read: enough for two thousand tears, and little enough that even a hostile one,
+made of nothing but values that do not fit, is told off in a small part of the memory that verifying may take.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class SegmentedPin(Pin):
         segment: number of the file with the last acknowledged row.
     """
 
-    count: Annotated[int, Field(ge=1, le=2**53 - 1)]
+    count: Annotated[int, Field(ge=1, le=LARGEST_INTEGER)]
     segment: Annotated[int, Field(ge=1)]
 
     @property
@@ -127,7 +129,7 @@ def read_pin(data: bytes, form: RowForm) -> SegmentedPin | FilePin:
         StrictError, DocumentError: it is not what this program writes.
     """
     model: type[SegmentedPin | FilePin] = SegmentedPin if form is RowForm.KERNEL else FilePin
-    return parse(model, data, Profile.DOCUMENT, canonical=Canonical.LINE)
+    return parse(model, data, Profile.WIRE, canonical=Canonical.LINE)
 
 
 def read_copy(state: PrivateRoot, journal_id: str) -> bytes | None:

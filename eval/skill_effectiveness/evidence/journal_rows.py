@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from skill_effectiveness.evidence.canonical import digest_bytes, dump
 from skill_effectiveness.evidence.faults import Fault, StrictCode, StrictError
 from skill_effectiveness.evidence.journal_faults import Finding
-from skill_effectiveness.evidence.strict import JsonValue, Profile, read_json
+from skill_effectiveness.evidence.strict import LARGEST_INTEGER, JsonValue, Profile, read_json
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,7 +38,7 @@ LARGEST_GROUP_BYTES: Final = 67_108_864
 DigestText = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 JournalId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 GroupMax = Annotated[int, Field(ge=1, le=LARGEST_GROUP)]
-Number = Annotated[int, Field(ge=0, le=2**53 - 1)]
+Number = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
 
 
 class _Body(BaseModel):

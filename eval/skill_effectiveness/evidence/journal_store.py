@@ -20,7 +20,7 @@ from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError
 from skill_effectiveness.evidence.fsops import closing, read_all
 from skill_effectiveness.evidence.journal_faults import JournalCode, refusal
-from skill_effectiveness.evidence.journal_pin import COPIES, Position, copy_name
+from skill_effectiveness.evidence.journal_pin import COPIES, PIN_LIMIT, Position, copy_name
 from skill_effectiveness.evidence.journal_rows import LARGEST_GROUP_BYTES, Tear, row_digest
 from skill_effectiveness.evidence.journal_snapshot import segment_chunks
 from skill_effectiveness.evidence.names import temporary_of
@@ -239,9 +239,13 @@ class Store:
         """Exchange the pin, then its copy.
 
         Raises:
+            JournalError: `pin_full`: what it must hold is more than is read again; nothing was exchanged.
             FileError, RootError: one of them may be the old one still.
         """
         data = pin.data()
+        if len(data) > PIN_LIMIT:
+            sentence = f"The pin of {self._where} can hold no more tears; keep the journal and begin another."
+            raise refusal(JournalCode.PIN_FULL, self._where, sentence)
         self._root.replace(self._layout.pin, data)
         self.put_copy(pin.journal_id, data)
         self._pin_data = data

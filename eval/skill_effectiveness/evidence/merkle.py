@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from skill_effectiveness.evidence.canonical import digest_bytes, dump
 from skill_effectiveness.evidence.faults import EvidenceError, Fault
+from skill_effectiveness.evidence.strict import LARGEST_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,7 +45,7 @@ class MerkleError(EvidenceError):
 
 
 _HashText = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-_Size = Annotated[int, Field(ge=0, le=2**53 - 1)]
+_Size = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
 
 
 class InclusionProof(BaseModel):

@@ -80,8 +80,9 @@ def publish_pair(
     """Publish two documents so that readers see both or neither.
 
     A pair that is there already with the same bytes stays as it is; half of it, which only a kill leaves, is
-    published again; whatever else has one of the names is refused and stays. A termination that arrives between the renames takes both back and then has its effect
-    (see `TerminationWindow`, also for threads); a later one leaves the complete pair.
+    published again; whatever else has one of the names is refused and stays. A termination that arrives
+    between the renames takes both back and then has its effect (see `TerminationWindow`, also for threads); a
+    later one leaves the complete pair.
 
     Args:
         root: the folder of both, whose lock the caller holds.

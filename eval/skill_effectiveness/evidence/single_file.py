@@ -71,7 +71,7 @@ class FileJournal(OpenJournal):
 
         Raises:
             JournalError: `journal_missing`, `not_a_journal`, `journal_damaged` (with the report),
-                `row_refused` (`group_max`).
+                `row_refused` (`group_max`), `pin_full`: thousands of torn tails were found already.
             LockError: the lock was not obtained.
             RootError, FileError: something is not private, or reading or writing failed.
         """

@@ -93,9 +93,7 @@ def run_process(
     if order is None:
         return ProcessResult(Ended.UNSTARTABLE, start_fault=StartFault.ARGUMENT_FORM, token=token)
     try:
-        call = _Call(
-            token, stdin=stdin, limits=limits, on_line=on_line, around=around, began=began
-        )
+        call = _Call(token, stdin=stdin, limits=limits, on_line=on_line, around=around, began=began)
     except OSError:
         return ProcessResult(Ended.UNSTARTABLE, start_fault=StartFault.NO_RESOURCES, token=token)
     try:

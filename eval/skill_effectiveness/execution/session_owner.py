@@ -36,7 +36,9 @@ class SessionOwner(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    artifact_contract: Literal["skill-effectiveness-session-owner-v1"] = "skill-effectiveness-session-owner-v1"
+    artifact_contract: Literal["skill-effectiveness-session-owner-v1"] = (
+        "skill-effectiveness-session-owner-v1"
+    )
     pid: Annotated[int, Field(ge=1, le=LARGEST_INTEGER)]
     process_start: str
     boot_id: str

@@ -77,7 +77,7 @@ def build_manifest(
         paths.update(_expand(tops[pattern.startswith(f"{PACKAGE}/")], pattern))
     rows = []
     for path in sorted(paths):
-        hashed = hash_file(tops[path.startswith(f"{PACKAGE}/")], _below_top(path))
+        hashed = hash_file(tops[path.startswith(f"{PACKAGE}/")], _below_top(path), path)
         rows.append({"path": path, "sha256": hashed.sha256, "size": hashed.size})
     manifest: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
@@ -115,7 +115,7 @@ def _expand(top: Path, pattern: str) -> Sequence[str]:
         folder, _, last = _below_top(pattern).rpartition("/")
         deep = folder.endswith("/**")
         folder = folder.removesuffix("/**")
-        names = list_files(top, folder, Path(last).suffix)
+        names = list_files(top, folder, Path(last).suffix, prefix)
         found = [
             name
             for name in names
@@ -166,7 +166,8 @@ def _dependency(name: str) -> dict[str, str]:
     version = distribution.version
     if not version.isascii():
         raise ManifestError(f"The distribution {name} has a version that is not ASCII; install another one.")
-    return {"name": name, "version": version, "record_sha256": hash_lone_file(place).sha256}
+    record = hash_lone_file(place, f"the RECORD of the distribution {name}")
+    return {"name": name, "version": version, "record_sha256": record.sha256}
 
 
 def _canonical_hash(value: object) -> str:

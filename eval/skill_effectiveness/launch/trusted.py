@@ -39,57 +39,64 @@ class Hashed(NamedTuple):
     size: int
 
 
-def hash_file(top: Path, relative: str) -> Hashed:
+def hash_file(top: Path, relative: str, shown: str | None = None) -> Hashed:
     """Hash a trusted regular file in trusted folders.
 
     Args:
         top: a folder; links on the way to it are followed, and it has to be trusted like every folder below.
         relative: forward-slashed name below it.
+        shown: how errors name the file; `relative` if not given.
 
     Raises:
         ManifestError: a segment is missing, a link, of another kind, another user's, or writable by others.
         ValueError: `relative` is no name below a folder.
     """
-    with _file_below(top, relative) as file:
-        return read_through(file, relative)
+    shown = shown or relative
+    with _file_below(top, relative, shown) as file:
+        return read_through(file, shown)
 
 
 def read_file(top: Path, relative: str) -> bytes:
     """The bytes of a trusted regular file in trusted folders; arguments and errors as `hash_file`."""
-    with _file_below(top, relative) as file:
+    with _file_below(top, relative, relative) as file:
         return b"".join(_chunks(file, relative))
 
 
-def hash_lone_file(path: Path) -> Hashed:
+def hash_lone_file(path: Path, shown: str | None = None) -> Hashed:
     """Hash a trusted regular file wherever it lies: its own owner and mode count, not those of its folder.
+
+    Args:
+        path: absolute.
+        shown: how errors name the file; its name if not given.
 
     Raises:
         ManifestError: it is missing, a link, of another kind, another user's, or writable by others.
     """
-    with _lone_file(path) as file:
-        return read_through(file, path.name)
+    shown = shown or path.name
+    with _lone_file(path, shown) as file:
+        return read_through(file, shown)
 
 
 def read_lone_file(path: Path) -> bytes:
     """The bytes of a trusted regular file wherever it lies; errors as `hash_lone_file`."""
-    with _lone_file(path) as file:
+    with _lone_file(path, path.name) as file:
         return b"".join(_chunks(file, path.name))
 
 
 @contextmanager
-def _file_below(top: Path, relative: str) -> Iterator[int]:
+def _file_below(top: Path, relative: str, shown: str) -> Iterator[int]:
     *folders, name = relative.split("/")
     if {"", ".", ".."} & {*folders, name}:
         raise ValueError(f"not a name below a folder: {relative!r}")
-    with open_folders(top, folders, relative) as folder, _file_in(folder, name, relative) as file:
+    with open_folders(top, folders, shown) as folder, _file_in(folder, name, shown) as file:
         yield file
 
 
 @contextmanager
-def _lone_file(path: Path) -> Iterator[int]:
+def _lone_file(path: Path, shown: str) -> Iterator[int]:
     with (
-        opened(str(path.parent), None, os.O_DIRECTORY, path.name, follow=True) as folder,
-        _file_in(folder, path.name, path.name) as file,
+        opened(str(path.parent), None, os.O_DIRECTORY, shown, follow=True) as folder,
+        _file_in(folder, path.name, shown) as file,
     ):
         yield file
 
@@ -106,11 +113,17 @@ def _file_in(folder: int, name: str, shown: str) -> Iterator[int]:
         yield file
 
 
-def list_files(top: Path, relative: str, suffix: str) -> list[str]:
+def list_files(top: Path, relative: str, suffix: str, shown_top: str = "") -> list[str]:
     """The names below a folder, at any depth, that end in a suffix; sorted, relative to `top`, unread.
 
     Bytecode caches are left out. A link is listed when its name fits, and refused when it is read; any other
     link is refused here, because it could lead into another folder.
+
+    Args:
+        top: as in `hash_file`.
+        relative: folder below it.
+        suffix: end of a name.
+        shown_top: what errors put before names below `top`.
 
     Raises:
         ManifestError: as `hash_file`.
@@ -119,13 +132,15 @@ def list_files(top: Path, relative: str, suffix: str) -> list[str]:
     waiting = [relative]
     while waiting:
         inside = waiting.pop()
-        with open_folders(top, inside.split("/"), inside) as folder, os.scandir(folder) as entries:
+        shown = f"{shown_top}{inside}"
+        with open_folders(top, inside.split("/"), shown) as folder, os.scandir(folder) as entries:
             for entry in entries:
                 path = f"{inside}/{entry.name}"
                 if entry.name.endswith(suffix):
                     found.append(path)
                 elif entry.is_symlink():
-                    raise ManifestError(f"{path} is a symbolic link; put the real file or folder there.")
+                    told = f"{shown}/{entry.name} is a symbolic link; put the real file or folder there."
+                    raise ManifestError(told)
                 elif entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
                     waiting.append(path)
     return sorted(found)

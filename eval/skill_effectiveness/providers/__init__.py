@@ -21,8 +21,8 @@ from skill_effectiveness.providers.calls import (
     WorkCall,
 )
 from skill_effectiveness.providers.codex import CodexProvider
-from skill_effectiveness.providers.events import Notice, NoticeKind, TurnFailed
 from skill_effectiveness.providers.errors import ProviderCode, ProviderError, ReplyError
+from skill_effectiveness.providers.events import Notice, NoticeKind, TurnFailed
 from skill_effectiveness.providers.replies import one_json_object
 from skill_effectiveness.providers.simulated import ShownTruth, SimulatedReviewer, SimulatedSettings
 from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage

@@ -2,8 +2,8 @@
 
 Source: providers.md P2, P12, P13.
 
-The normal way is `Adapter.at(path, around=around)`, then `provider.judge(call, around=around)`. A provider that
-does not hold a kind of call refuses it by a typed error before anything is started.
+The normal way is `Adapter.at(path, around=around)`, then `provider.judge(call, around=around)`. A provider
+that does not hold a kind of call refuses it by a typed error before anything is started.
 """
 
 from __future__ import annotations

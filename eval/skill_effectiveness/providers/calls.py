@@ -17,7 +17,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from skill_effectiveness.evidence.canonical import dump
@@ -26,6 +25,8 @@ from skill_effectiveness.providers.errors import ProviderCode, ProviderError
 from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from skill_effectiveness.execution import LimitName
     from skill_effectiveness.providers.events import Event
 

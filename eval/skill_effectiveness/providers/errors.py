@@ -37,5 +37,6 @@ class ProviderError(Exception):
 class ReplyError(ProviderError):
     """The text of an answer is not one strict JSON object (providers.md P12).
 
-    Its code is `reply_no_object` for a strict JSON value of another kind, `reply_invalid` for everything else.
+    Its code is `reply_no_object` for a strict JSON value of another kind, `reply_invalid` for everything
+    else.
     """
