@@ -12,7 +12,23 @@ import skill_effectiveness.evidence.faults
 PACKAGE = Path(skill_effectiveness.evidence.faults.__file__).parents[1]
 ROOMS = sorted(path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__")
 
-READING = {"open", "read_text", "read_bytes", "FileIO"}
+READING = {
+    "open",
+    "read_text",
+    "read_bytes",
+    "FileIO",
+    "access",
+    "stat",
+    "lstat",
+    "listdir",
+    "scandir",
+    "walk",
+}
+# Asked of a path, without arguments; methods of ours of the same name are told what they are asked about.
+QUESTIONS = {
+    "exists", "is_dir", "is_file", "is_symlink", "is_mount", "stat", "lstat", "iterdir", "resolve",
+    "readlink", "owner", "samefile",
+}  # fmt: skip
 WRITING = {
     "write_text", "write_bytes", "touch", "mkdir", "rename", "replace", "unlink", "rmdir", "chmod",
     "symlink_to", "hardlink_to", "makedirs", "remove", "removedirs", "link", "symlink", "truncate",
@@ -20,11 +36,22 @@ WRITING = {
 }  # fmt: skip
 # Words that are also methods of text, lists or records mean the file system only on these modules.
 FILE_MODULES = {"os", "shutil", "io", "tempfile", "pathlib", "Path", "hashlib"}
-ALSO_OTHER_THINGS = {"replace", "remove", "link", "move"}
+ALSO_OTHER_THINGS = {
+    "replace",
+    "remove",
+    "link",
+    "move",
+    "access",
+    "stat",
+    "lstat",
+    "listdir",
+    "scandir",
+    "walk",
+}
 
 EXCEPTIONS = {
     # Its own process loads nothing of the package, and reads only what the kernel says about processes.
-    "execution/supervisor.py": ["from io import FileIO"],
+    "execution/supervisor.py": ["from io import FileIO", "os.listdir"],
     # A link to login state inside a folder that the child may fill as it likes; no evidence lies there.
     "execution/session.py": [".symlink_to"],
 }
@@ -37,6 +64,7 @@ def breaches(source: str, *, may_read: bool) -> list[str]:
     for node in ast.walk(ast.parse(source)):
         found += _imported(node, forbidden, _modules(may_read=may_read))
         found += _used(node, forbidden)
+        found += [] if may_read else _asked(node)
     return found
 
 
@@ -62,6 +90,20 @@ def _used(node: ast.AST, forbidden: set[str]) -> list[str]:
             return []
         case ast.Attribute(attr=attribute) if attribute in forbidden - ALSO_OTHER_THINGS:
             return [f".{attribute}"]
+    return []
+
+
+def _asked(node: ast.AST) -> list[str]:
+    """Questions to the file system by way of a path, but for where a module's own file lies."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="resolve", value=ast.Call(args=[ast.Name(id="__file__")])), args=[]
+        ):
+            return []
+        case ast.Call(func=ast.Attribute(attr=attribute), args=[]) if attribute in QUESTIONS:
+            return [f"path.{attribute}()"]
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id="os"), attr="path"), attr=attribute):
+            return [f"os.path.{attribute}"]
     return []
 
 
@@ -104,6 +146,23 @@ def test_only_evidence_touches_files_and_makes_digests(path: Path) -> None:
         ("p.open(); (a / 'b').open('w'); p.rename('q')", [".open", ".open", ".rename"]),
         ("'a'.replace('b', 'c'); [].remove(1); PrivateRoot.open('p')", []),
         ("import os\nos.environ; os.getpid()", []),
+        (
+            "import os\nos.access('f', 1); os.stat('f'); os.listdir('d'); os.scandir('d')",
+            ["os.access", "os.stat", "os.listdir", "os.scandir"],
+        ),
+        (
+            "(folder / 'x').exists(); p.is_dir(); p.is_file(); p.iterdir(); p.resolve(strict=True); p.stat()",
+            [
+                "path.exists()",
+                "path.is_dir()",
+                "path.is_file()",
+                "path.iterdir()",
+                "path.resolve()",
+                "path.stat()",
+            ],
+        ),
+        ("os.path.realpath('f')", ["os.path.realpath"]),
+        ("Path(__file__).resolve().parents[1]; root.exists('f'); fs.resolve('p'); fs.listdir(3)", []),
     ],
 )
 def test_the_check_finds_what_it_looks_for(source: str, found: list[str]) -> None:

@@ -183,11 +183,11 @@ class TestAList:
     def test_errors_carry_the_name_that_the_caller_gives_its_folder(self, top: Path) -> None:
         """B15: what a manifest calls an entry is what its reader looks for."""
         (top / "a" / "link").symlink_to("b")
-        with pytest.raises(ManifestError, match="^package/a/link is a symbolic link"):
+        with pytest.raises(ManifestError, match=r"^package/a/link is a symbolic link"):
             list_files(top, "a", ".py", "package/")
-        with pytest.raises(ManifestError, match="^package/none cannot be read"):
+        with pytest.raises(ManifestError, match=r"^package/none cannot be read"):
             list_files(top, "none", ".py", "package/")
-        with pytest.raises(ManifestError, match="^package/a/none cannot be read"):
+        with pytest.raises(ManifestError, match=r"^package/a/none cannot be read"):
             hash_file(top, "a/none", "package/a/none")
 
     def test_a_link_with_a_fitting_name_is_listed_and_so_refused_when_read(self, top: Path) -> None:

@@ -107,6 +107,7 @@ judged = [{"case": case["case"], "verdict": right.get(case["A"] + "|" + case["B"
 text = json.dumps({"judgments": judged})
 sys.stderr.write(noise)
 item = {"id": "item_1", "type": "agent_message", "text": text}
+thread["thread_id"] = os.urandom(16).hex()  # every session is a new one
 say(thread, turn, {"type": "item.completed", "item": item}, done)
 """
 
