@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import signal
 import sys
+import threading
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
@@ -13,10 +15,11 @@ import pytest
 from skill_effectiveness.calibration.cutoff import Cutoff
 from skill_effectiveness.calibration.door import respond
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection, RecordingFs
+from skill_effectiveness.evidence.lock import Lock
 from skill_effectiveness.evidence.signals import TERMINATIONS
 from skill_effectiveness.providers import CallOutcome, Ending
 from tests.support.controller import UNREAD, Controller, Reply
-from tests.support.examinations import Scripted, UnsyncedFs, always, read_inputs_once
+from tests.support.examinations import Scripted, UnsyncedFs, always, open_out, read_inputs_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +84,30 @@ class TestSignals:
         reply = Reply.of(answer.line, answer.exit_code)
         assert (reply.word, reply.exit_code) == ("internal_error", 4)
         assert reply.document["request_id"] == UNREAD
+
+    def test_while_it_waits_for_the_lock(self, controller: Controller) -> None:
+        """R14 R6: nothing was begun; the same request goes on once the other is done."""
+        ready, tell_ready = os.pipe()
+        wait, tell = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(tell)
+            with Lock(open_out(controller.folder, name="root"), ".sample.lock").hold(0, "a sample"):
+                os.write(tell_ready, b".")
+                os.read(wait, 1)
+            os._exit(0)
+        os.close(wait)
+        os.read(ready, 1)
+        controller.lock_wait = 60.0
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        reply = self.heard(controller, controller.sample)
+        assert (reply.word, reply.exit_code) == ("internal_error", 4)
+        assert len(list((controller.root / "crash").iterdir())) == 1
+        os.close(tell)
+        os.waitpid(pid, 0)
+        controller.settings = {}
+        assert controller.sample().word == "ok"
+        assert controller.calls == 1
 
     def test_at_each_step_of_a_sample(
         self, controller: Controller, capsys: pytest.CaptureFixture[str]

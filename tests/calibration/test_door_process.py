@@ -54,6 +54,7 @@ judged = [{"case": case["case"], "verdict": "tie"} for case in cases]
 ANSWER = """
 def reply(text):
     item = {"id": "i", "type": "agent_message", "text": text}
+    thread["thread_id"] = f"thread-{time.time_ns()}"
     say(thread, turn, {"type": "item.completed", "item": item}, done)
 """
 SOUND = f"{ASKED}{CASES}{ANSWER}\nreply(json.dumps({{'judgments': judged}}))"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -12,8 +13,9 @@ import pytest
 
 from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError
 from skill_effectiveness.calibration.root_lock import LOCK_WAIT_SECONDS, SAMPLE_LOCK, lives, locked
+from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.lock import Holder, Lock
-from tests.support.examinations import Anything, open_out
+from tests.support.examinations import Anything, UnsyncedFs, open_out
 from tests.support.private import surroundings
 
 if TYPE_CHECKING:
@@ -119,6 +121,28 @@ class TestWaiting:
 
     def test_takes_an_hour_at_most(self) -> None:
         assert LOCK_WAIT_SECONDS == 3600
+
+
+@pytest.mark.parametrize(
+    ("operation", "number", "code"),
+    [
+        ("open_update", errno.EMFILE, CalibrationCode.SAMPLE_LOCK_UNAVAILABLE),
+        ("open_update", errno.EACCES, CalibrationCode.SAMPLE_LOCK_UNAVAILABLE),
+        ("write", errno.ENOSPC, CalibrationCode.SAMPLE_LOCK_UNAVAILABLE),
+        ("open_update", errno.ENOSYS, CalibrationCode.INVALID_ARTIFACT_ROOT),
+        ("open_update", errno.EOPNOTSUPP, CalibrationCode.INVALID_ARTIFACT_ROOT),
+        ("open_update", errno.ELOOP, CalibrationCode.ARTIFACT_ROOT_QUARANTINED),
+    ],
+)
+def test_a_lock_that_cannot_be_had(
+    tmp_path: Path, operation: str, number: int, code: CalibrationCode
+) -> None:
+    """R15 E26: passing troubles, a file system without locks, and something that is no lock."""
+    failing = Injection(operation, errno=number, nth=0, about=lambda path: SAMPLE_LOCK in path)
+    out = open_out(tmp_path, FaultFs(UnsyncedFs(), failing))
+    with pytest.raises(CalibrationError) as caught, locked(out, 0, "test"):
+        pass
+    assert caught.value.code is code
 
 
 class TestHolding:

@@ -379,7 +379,7 @@ def accepted(request: dict[str, Any]) -> bool:
     return answer(request) == "ok" and None not in later
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(requests() | json_values)
 def test_the_checks_the_models_and_the_schemas_accept_the_same(request: Anything) -> None:
     """R6 E6: three ways to say what a request is; a schema cannot tell 1.0 from 1."""

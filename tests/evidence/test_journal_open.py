@@ -136,6 +136,15 @@ class TestBeginning:
                 (folder if form == "segmented" else root).publish(desk.rows().name, data)
             assert refused(desk).code == JournalCode.NOT_A_JOURNAL
 
+    @pytest.mark.parametrize("names", [["notes.txt"], ["000002.jsonl"], ["000001.jsonl", "000002.jsonl"]])
+    def test_nothing_is_begun_among_other_things(self, tmp_path: Path, names: list[str]) -> None:
+        """What a beginning cannot have left is not taken for one."""
+        desk = Desk(tmp_path.resolve())
+        with desk.roots() as (root, _), root.child("journal", create=True) as folder:
+            for name in names:
+                folder.publish(name, b"")
+        assert refused(desk).code == JournalCode.NOT_A_JOURNAL
+
     def test_bytes_of_a_single_file_without_a_pin_are_not_ours(self, tmp_path: Path) -> None:
         """E62: its pin is there before the first row, so an unterminated line is not a torn first row."""
         desk = Desk(tmp_path.resolve(), "single")

@@ -164,7 +164,28 @@ class TestIntact:
 
 
 def at_first_middle_last() -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("at", [0, 4, ROWS - 1], ids=["first", "middle", "last"])
+    places = {"first": 0, "middle": 4, "last but one": ROWS - 2, "last": ROWS - 1}
+    return pytest.mark.parametrize("at", places.values(), ids=places)
+
+
+def chained(first: bytes, rows: list[bytes]) -> list[bytes]:
+    """A row and those behind it, chained to it anew."""
+    result = [first]
+    for row in rows:
+        digest = hashlib.sha256(result[-1][:-1]).hexdigest()
+        result.append(edited(row, prev=f"sha256:{digest}"))
+    return result
+
+
+def repinned(desk: Desk) -> None:
+    """Have pin and copy name the last row, as somebody does who may write both."""
+    last = lines(desk.last())[-1]
+    changes = {
+        "head": f"sha256:{hashlib.sha256(last[:-1]).hexdigest()}",
+        "offset": desk.last().stat().st_size,
+    }
+    for path in (desk.pin, desk.copy()):
+        put_lines(path, [edited(path.read_bytes(), **changes)])
 
 
 class TestRows:
@@ -295,6 +316,11 @@ class TestRows:
         put_lines(desk.rows(), [*whole[:2], b"{}\n", *whole[3:5], *whole[6:]])
         assert damage(desk) == [(Finding.BAD_ROW, 2), (Finding.SEQ_GAP, 5)]
 
+    def test_behind_a_damage_nothing_is_taken_for_a_torn_tail(self, desk: Desk) -> None:
+        whole = lines(desk.rows())
+        put_lines(desk.rows(), [*whole[:2], b"{}\n", *whole[3:], b"junk\n", b"junk\n"])
+        assert damage(desk) == [(Finding.BAD_ROW, 2), (Finding.BAD_ROW, ROWS), (Finding.BAD_ROW, ROWS + 1)]
+
     def test_looking_ends_at_a_thousand_findings(self, desk: Desk) -> None:
         whole = lines(desk.rows())
         put_lines(desk.rows(), [*whole, *[b"{}\n"] * 5_000])
@@ -376,6 +402,12 @@ class TestEnds:
         desk.fill(3, 60)
         desk.copy().write_bytes(honest)
         assert damage(desk) == [(Finding.ROLLED_BACK, ROWS + 1)]
+
+    def test_a_copy_that_allows_other_groups(self, desk: Desk) -> None:
+        """E34 E62: a single file's own pin is the only other place that tells how many rows may lag."""
+        if desk.form == "single":
+            put_lines(desk.copy(), [edited(desk.copy().read_bytes(), group_max=99)])
+            assert damage(desk) == [(Finding.PIN_DAMAGED, None)]
 
     def test_a_pin_that_lags_too_far(self, desk: Desk) -> None:
         """More rows beyond it than one append writes."""
@@ -483,6 +515,32 @@ class TestSegments:
         assert damage(segmented)[0] == (Finding.BAD_ROW, seq)
         put_lines(segmented.rows(2), [edited(first, type="note"), *rest])
         assert damage(segmented)[0] == (Finding.SEGMENT_ORDER, seq)
+
+    def test_the_digest_of_the_file_before(self, segmented: Desk) -> None:
+        """E32: it is held against the file, also where everything behind it was forged to fit."""
+        last = segmented.last()
+        first, *rest = lines(last)
+        row = json.loads(first)
+        put_lines(last, chained(edited(first, body=row["body"] | {"closed": ZEROS}), rest))
+        repinned(segmented)
+        assert damage(segmented) == [(Finding.PREV_MISMATCH, row["seq"])]
+        put_lines(last, chained(first, rest))
+        repinned(segmented)
+        assert segmented.verify().status is JournalStatus.INTACT
+
+    def test_no_torn_tail_but_in_the_last(self, tmp_path: Path) -> None:
+        """E32: bytes beyond the pin in a file that another one follows are damage."""
+        desk = Desk(tmp_path.resolve(), segment_limit=10_000)
+        desk.fill(2)
+        pins = {path: path.read_bytes() for path in (desk.pin, desk.copy())}
+        desk.segment_limit = 10
+        desk.fill(1, 2)
+        for path, data in pins.items():
+            path.write_bytes(data)
+        assert desk.verify().status is JournalStatus.RECOVERABLE
+        with desk.rows(1).open("ab") as file:
+            file.write(b"junk\n")
+        assert damage(desk)[0] == (Finding.BAD_ROW, 3)
 
 
 class TestFolders:

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from skill_effectiveness.evidence.documents import Canonical, parse
 from skill_effectiveness.evidence.faults import StrictCode, StrictError
+from skill_effectiveness.evidence.merkle import InclusionProof
 from skill_effectiveness.evidence.strict import JsonValue, Profile, _Scan, read_json, read_rows
 from tests.support.json_values import json_values
 
@@ -211,20 +213,29 @@ def test_half_pairs_in_any_case(code_point: int, form: str) -> None:
     assert faults_of(rb'"\u%s"' % form.format(code_point).encode()) == [(C.LONE_SURROGATE, "")]
 
 
-SEEN_ELSEWHERE = {
-    C.TOO_LARGE: "test_size",
-    C.TOO_DEEP: "test_depth",
-    C.TOO_MANY_NODES: "test_nodes",
-    C.NOT_AN_OBJECT: "test_an_object_is_asked_for",
-    C.TORN_ROW: "test_a_row_without_line_feed_is_torn",
-    C.BLANK_ROW: "test_an_empty_row_is_blank",
-    C.NOT_CANONICAL: "tests/evidence/test_documents.py",
+OTHERWISE: dict[StrictCode, Callable[[], object]] = {
+    C.TOO_LARGE: lambda: read_json(b" " * 1_048_577, Profile.WIRE),
+    C.TOO_DEEP: lambda: read_json(b"[" * 65, Profile.WIRE),
+    C.TOO_MANY_NODES: lambda: read_json(b"[" + b"1," * 200_000 + b"1]", Profile.WIRE),
+    C.NOT_AN_OBJECT: lambda: read_json(b"[]", Profile.WIRE, want_object=True),
+    C.TORN_ROW: lambda: list(read_rows(io.BytesIO(b"{}"))),
+    C.BLANK_ROW: lambda: list(read_rows(io.BytesIO(b"\n"))),
+    C.NOT_CANONICAL: lambda: parse(InclusionProof, b"{ }", Profile.WIRE, canonical=Canonical.BARE),
 }
+"""Codes that are no matter of the bytes alone."""
 
 
-def test_every_code_is_raised_by_a_test() -> None:
-    """E1 E65: the table above and the named tests raise every member."""
-    assert {code for _, code, _ in ONE_FAULT.values()} | SEEN_ELSEWHERE.keys() == set(StrictCode)
+@pytest.mark.parametrize("code", OTHERWISE)
+def test_each_code_that_bytes_alone_do_not_give(code: StrictCode) -> None:
+    """E1 E65: limits, rows and forms that a caller asks for."""
+    with pytest.raises(StrictError) as caught:
+        OTHERWISE[code]()
+    assert code in [fault.code for fault in caught.value.faults]
+
+
+def test_no_code_is_left_out() -> None:
+    """E1 E65: the two tables of situations have every member."""
+    assert {code for _, code, _ in ONE_FAULT.values()} | OTHERWISE.keys() == set(StrictCode)
 
 
 @pytest.mark.parametrize(

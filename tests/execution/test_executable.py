@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.surroundings import Surroundings
-from skill_effectiveness.execution import ExecutableCode, ExecutableError, identify
+from skill_effectiveness.execution import ExecutableCode, ExecutableError, identify, locate
 from skill_effectiveness.execution.executable import one_line
 from tests.support.private import child_output
 from tests.support.processes import PATH
@@ -37,6 +37,26 @@ def refused(path: Path, *, around: Surroundings = AROUND, seconds: float = 20) -
         identify(path, env=PATH, around=around, timeout_seconds=seconds)
     assert str(caught.value)
     return caught.value.code
+
+
+class TestLocating:
+    def test_follows_links_and_starts_nothing(self, tmp_path: Path) -> None:
+        """R8: it can be asked before a program may be started."""
+        path = script(tmp_path, f"touch {tmp_path}/started")
+        (tmp_path / "link").symlink_to(path)
+        assert locate(tmp_path / "link", around=AROUND) == path.resolve()
+        assert not (tmp_path / "started").exists()
+
+    def test_refuses_what_cannot_be_executed(self, tmp_path: Path) -> None:
+        for path, code in (
+            (Path("tool"), ExecutableCode.NOT_ABSOLUTE),
+            (tmp_path / "missing", ExecutableCode.MISSING),
+            (tmp_path, ExecutableCode.NOT_REGULAR),
+            (Path(f"{tmp_path}/a\0b"), ExecutableCode.UNREADABLE),
+        ):
+            with pytest.raises(ExecutableError) as caught:
+                locate(path, around=AROUND)
+            assert caught.value.code is code
 
 
 class TestAProgram:

@@ -26,6 +26,13 @@ LOCK_WAIT_SECONDS: Final = 3600.0
 LOOK_SECONDS: Final = 5.0
 """How often somebody who waits looks whether the recorded holder still lives."""
 
+_CODES: Final = {
+    LockCode.LOCK_UNSAFE: CalibrationCode.ARTIFACT_ROOT_QUARANTINED,
+    # Nothing to wait for: this file system cannot hold evidence, so the root has to lie on another one.
+    LockCode.LOCK_UNSUPPORTED: CalibrationCode.INVALID_ARTIFACT_ROOT,
+}
+_PASSING: Final = CalibrationCode.SAMPLE_LOCK_UNAVAILABLE
+
 
 @contextmanager
 def locked(root: PrivateRoot, wait: float, action: str, *, look: float = LOOK_SECONDS) -> Iterator[None]:
@@ -38,18 +45,14 @@ def locked(root: PrivateRoot, wait: float, action: str, *, look: float = LOOK_SE
         look: seconds between two looks at the recorded holder.
 
     Raises:
-        CalibrationError: `sample_lock_unavailable`; `artifact_root_quarantined` for an unsafe lock artifact.
+        CalibrationError: `sample_lock_unavailable`; `artifact_root_quarantined` for an unsafe lock artifact;
+            `invalid_artifact_root` where the file system has no locks.
     """
     with ExitStack() as held:
         try:
             _take(held, root, wait, action, look)
         except LockError as error:
-            unsafe = error.code is LockCode.LOCK_UNSAFE
-            code = (
-                CalibrationCode.ARTIFACT_ROOT_QUARANTINED
-                if unsafe
-                else CalibrationCode.SAMPLE_LOCK_UNAVAILABLE
-            )
+            code = next((code for lock, code in _CODES.items() if error.code is lock), _PASSING)
             raise CalibrationError(code, str(error)) from error
         receipts.sweep(root)
         yield

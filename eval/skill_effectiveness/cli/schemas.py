@@ -1,6 +1,7 @@
 """The JSON Schemas of every published document, generated from the models that parse them.
 
-The models stay the authority; `tools/schemas.py` writes the files under `schemas/` and checks that they are what the models say.
+The models stay the authority; `tools/schemas.py` writes the files under `schemas/` and checks that they are
+what the models say.
 """
 
 from __future__ import annotations

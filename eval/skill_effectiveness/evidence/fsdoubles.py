@@ -1,8 +1,9 @@
 """File operations that record, fail or stop on purpose: test doubles of `fsops.FileSystem`.
 
-Source: evidence.md, section 10. Both wrap another `FileSystem`, so they combine:
-    `FaultFs(RecordingFs(RealFs()), …)`. No product code uses them; they stand here because they must change
-    together with the protocol.
+Source: evidence.md, section 10.
+
+Both wrap another `FileSystem`, so they combine: `FaultFs(RecordingFs(RealFs()), …)`. No product code uses
+them; they stand here because they must change together with the protocol.
 """
 
 from __future__ import annotations

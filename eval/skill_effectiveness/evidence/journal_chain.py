@@ -200,7 +200,7 @@ class Chain:
             if not self._is_last:
                 self._bad(self._offset, "A row inside the journal does not end with a line feed.")
                 return
-            if self._is_pinned_row(rest, size):
+            if self._is_pinned_row(rest):
                 self.unended = True
                 self.tail = Tail(self._segment, self._offset, size, 0)
                 self.line(rest, size)
@@ -228,14 +228,13 @@ class Chain:
         beyond = self._pinned is not None and self._low >= self._pinned.count
         return self._is_last and self.clean and beyond and error.code in _TORN
 
-    def _is_pinned_row(self, rest: bytes, size: int) -> bool:
+    def _is_pinned_row(self, rest: bytes) -> bool:
         """Whether an unterminated line is the last acknowledged row, which only lost its LF."""
         pinned = self._pinned
         return (
             pinned is not None
             and self.clean
             and (pinned.count, pinned.segment) == (self._low + 1, self._segment)
-            and pinned.offset == self._offset + size + 1
             and pinned.head == row_digest(rest)
         )
 

@@ -300,8 +300,9 @@ class _Surveyor:
                 Unreadable.NO_FIRST_ROW, "This is no journal: it holds neither a row nor a pin."
             )
         sentence = "No journal was begun here: there is neither a first row nor a pin."
-        fresh = not self._findings and set(self._snapshot.sizes) <= {1}
-        return self._survey(JournalStatus.UNREADABLE, Unreadable.NOT_BEGUN, sentence=sentence, fresh=fresh)
+        return self._survey(
+            JournalStatus.UNREADABLE, Unreadable.NOT_BEGUN, sentence=sentence, fresh=not self._findings
+        )
 
     def _status(self) -> JournalStatus:
         chain = self._chain

@@ -1,7 +1,8 @@
 """Reaching a private root from `/` one folder at a time, judging every step.
 
-Source: evidence.md, section 4, the table of checks. The judgements (`check_form`, `ancestor_fault`,
-    `root_faults`, `Fence.fault`) are pure; `reach` opens.
+Source: evidence.md, section 4, the table of checks.
+
+The judgements (`check_form`, `ancestor_fault`, `root_faults`, `Fence.fault`) are pure; `reach` opens.
 """
 
 from __future__ import annotations

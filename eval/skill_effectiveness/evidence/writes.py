@@ -1,8 +1,9 @@
 """Writing into a private folder so that a name never shows a mixture.
 
-Source: evidence.md, section 5 (steps of each operation) and section 4 (modes, temporaries). Every function
-    raises `FileError` only; on a fault its temporary is gone and the old content stays, so the same call can
-    be repeated.
+Source: evidence.md, section 5 (steps of each operation) and section 4 (modes, temporaries).
+
+Every function raises `FileError` only; on a fault its temporary is gone and the old content stays, so the
+same call can be repeated.
 """
 
 from __future__ import annotations

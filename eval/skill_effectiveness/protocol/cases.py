@@ -213,8 +213,7 @@ def probe_kind_of(case_id: str) -> ProbeKind:
 
     Raises:
         ProtocolError: `fixture_invalid` when the id is not `<kind>-<two digits>`, with `-a` or `-b` after it
-            for the two views
-            of a swapped pair and for no other kind.
+            for the two views of a swapped pair and for no other kind.
     """
     return _probe_parts(case_id)[0]
 
