@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.root import PrivateRoot
 
 OLD, NEW = b"old content", b"new content " * 90
+SAID = "observed " * 180
 ACCEPTED = {JournalStatus.INTACT, JournalStatus.INTACT_WITH_TEARS, JournalStatus.RECOVERABLE}
 
 
@@ -138,24 +139,24 @@ def test_of_a_pair(fast: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out_root(base).close()
     recording = Recording(base)
     with out_root(base, recording.fs) as root:
-        publish_pair(root, *members(), load=load)
+        publish_pair(root, *members(SAID), load=load)
         recording.acknowledge("both")
 
     def judge(place: Path, promised: list[Any]) -> None:
         with out_root(place) as root:
             if promised or (root.exists(EVIDENCE) and root.exists(RESULT)):
-                assert load_pair(root, EVIDENCE, RESULT, load) == "observed"
+                assert load_pair(root, EVIDENCE, RESULT, load) == SAID
             else:
                 with pytest.raises(PairError, match="does not count"):
                     load_pair(root, EVIDENCE, RESULT, load)
-            publish_pair(root, *members(), load=load)
-            assert load_pair(root, EVIDENCE, RESULT, load) == "observed"
+            publish_pair(root, *members(SAID), load=load)
+            assert load_pair(root, EVIDENCE, RESULT, load) == SAID
             root.sweep()
             assert root.names() == (EVIDENCE, RESULT)
 
     count = Count(capsys)
     every_image(fast, recording, judge, count)
-    count.close("pair", 12)
+    count.close("pair", 20)
 
 
 # Journals.

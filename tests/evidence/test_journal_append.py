@@ -427,6 +427,8 @@ class TestReading:
         at = 2 if desk.form == "segmented" else 1
         changes = [
             [*whole[:at], edited(whole[at], seq=77), *whole[at + 1 :]],
+            [*whole[:at], edited(whole[at], seq=9), *whole[at + 1 :]],
+            [*whole[:at], whole[at].replace(b'"note":""', b'"nota":""'), *whole[at + 1 :]],
             [*whole[:at], edited(whole[at], more=1), *whole[at + 1 :]],
             [*whole[:at], b"{\n", *whole[at + 1 :]],
             whole[:-1],

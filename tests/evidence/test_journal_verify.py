@@ -156,10 +156,15 @@ class TestIntact:
         path = desk.folder if desk.form == "segmented" else desk.rows()
         desk.segment_limit = 300 if kind == "rotation" else 1 << 20
         with desk.roots() as (root, state), desk.open_in(root, state) as journal:
-            for nth in range(1, 60):
-                step = Injection("any", nth=nth, before=lambda nth=nth: add(journal, 1000 + nth))
-                report = verify(FaultFs(RealFs(), step), path, state=state)
-                assert report.status in {JournalStatus.INTACT, JournalStatus.RECOVERABLE}, (nth, report)
+            step = Injection("any", nth=1_000)
+            fs = FaultFs(RealFs(), step)
+            with desk.roots(fs) as (_, watched):
+                for nth in range(1, 80):
+                    # More rows than one append writes, which no crash would leave.
+                    step.before = lambda nth=nth: (add(journal, nth, nth, nth), add(journal, nth))
+                    step.nth, step._calls = nth, 0
+                    report = verify(fs, path, state=watched)
+                    assert report.status in {JournalStatus.INTACT, JournalStatus.RECOVERABLE}, (nth, report)
         assert journal.count > ROWS + 12
 
 
@@ -621,6 +626,11 @@ class TestTears:
     @pytest.mark.parametrize("name", ["x", "3-00.bin", "3-" + "0" * 64 + ".bin", "03-" + "0" * 64 + ".bin"])
     def test_a_file_that_is_no_torn_tail(self, torn: Desk, name: str) -> None:
         (torn.torn / name).write_bytes(b"?")
+        assert damage(torn) == [(Finding.FOREIGN_FILE, None)]
+
+    def test_an_empty_file(self, torn: Desk) -> None:
+        """Nothing was torn off there, whatever its name says."""
+        (torn.torn / f"3-{hashlib.sha256(b'').hexdigest()}.bin").write_bytes(b"")
         assert damage(torn) == [(Finding.FOREIGN_FILE, None)]
 
     def test_something_else_with_its_name(self, torn: Desk) -> None:

@@ -179,7 +179,7 @@ class Journal(OpenJournal):
     def _rotate(self) -> None:
         """Close the file when it is large, and begin the next one."""
         end = self._end
-        if self._store.segment == end.segment and end.offset > self._limit:
+        if end.offset > self._limit:
             self._store.attach(end.segment + 1, 0)
         if self._store.segment > end.segment:
             closed = self._store.segment_digest(end.segment, end.offset)

@@ -1,0 +1,16 @@
+"""What every test may rely on, whatever started the run."""
+
+from __future__ import annotations
+
+import signal
+
+from hypothesis import HealthCheck, settings
+
+# A run started in the background or under nohup inherits ignored signals, and so would every child of a test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for _ignored in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(_ignored, signal.SIG_DFL)
+
+# How fast a loaded machine draws examples says nothing about the code.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
