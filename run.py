@@ -21,6 +21,11 @@ except ModuleNotFoundError as missing:
     sys.exit(2)
 except KeyboardInterrupt:
     sys.exit(130)
+except Exception as broken:  # noqa: BLE001 - nothing may leave as a traceback, whatever fails to load
+    sys.stderr.write(
+        f"skill_effectiveness_trial: the program cannot be loaded ({type(broken).__name__}); {HINT}\n"
+    )
+    sys.exit(70)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

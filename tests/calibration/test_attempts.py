@@ -104,15 +104,24 @@ class TestNames:
 
 
 class TestAskingAgain:
-    def test_a_started_attempt_without_its_sample_gets_a_successor(
-        self, out: PrivateRoot, asked: Asked, tmp_path: Path
+    @pytest.mark.parametrize("damage", ["unlink", "mode", "stray"])
+    def test_a_completed_attempt_that_cannot_be_read_is_never_asked_again(
+        self, out: PrivateRoot, asked: Asked, tmp_path: Path, damage: str
     ) -> None:
-        """R9 R28: it authorises no second call, whatever happened to its sample."""
+        """R9 R28: its answer was paid for, and a bad one must not be drawn anew by spoiling it."""
         for name in ("reviewer-calibration.json", "reviewer-calibration-result.json"):
             (tmp_path / "out" / name).unlink()
-        (tmp_path / "out/attempts/r02-a1/samples/r02-a1.json").unlink()
-        assert run_examination(out, simulated(before=asked.append), resume=True).calls == 1
-        assert asked == ["r02-a2"]
+        sample = tmp_path / "out/attempts/r02-a1/samples/r02-a1.json"
+        if damage == "unlink":
+            sample.unlink()
+        elif damage == "mode":
+            sample.chmod(0o644)
+        else:
+            stray = sample.with_name("r02-a1.json~")
+            stray.write_bytes(b"{}")
+            stray.chmod(0o600)
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r02-a1")
+        assert asked == []
 
     @pytest.mark.parametrize("name", ["reviewer-calibration.json", "reviewer-calibration-result.json"])
     def test_what_is_published_is_never_paid_for_again(
@@ -121,7 +130,7 @@ class TestAskingAgain:
         """F4: not even when its samples were damaged afterwards, and not for half of it."""
         (tmp_path / "out" / name).unlink()
         (tmp_path / "out/attempts/r02-a1/samples/r02-a1.json").unlink()
-        assert resume(out, asked)[0] is RefusalCode.PUBLICATION_DIFFERS
+        assert resume(out, asked)[0] is RefusalCode.SAMPLES_INVALID
         assert asked == []
 
     def test_a_moved_folder_is_not_paid_for_again(

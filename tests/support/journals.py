@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.journal import Acknowledged, Entry, Journal
+from skill_effectiveness.evidence.journal_faults import JournalCode, JournalError, JournalStatus
 from skill_effectiveness.evidence.journal_verify import verify_file, verify_segments
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.single_file import FileJournal
-from tests.support.private import surroundings
+from tests.support.private import content, surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -184,3 +187,73 @@ def copied(desk: Desk, target: Path) -> Desk:
     """The same journal at another place."""
     shutil.copytree(desk.base, target / "desk", symlinks=True)
     return Desk(target / "desk", desk.form, desk.segment_limit, desk.group_max, tokens=count(1 << 40))
+
+
+# What verification and opening say.
+
+
+def damage_verified(desk: Desk) -> list[tuple[Finding, int | None]]:
+    """The findings of a damaged journal; looking changes nothing."""
+    before = content(desk.base)
+    report = desk.verify()
+    assert content(desk.base) == before
+    assert report.status is JournalStatus.DAMAGED
+    assert not report.sound
+    for finding in report.findings:
+        assert finding.sentence.isprintable()
+        assert finding.sentence.endswith(".")
+        assert str(desk.base) not in finding.sentence
+    return found(report)
+
+
+def refused(desk: Desk, **options: object) -> JournalError:
+    """The refusal of opening, which changes nothing but that a lock file may be there."""
+    before = without_locks(desk)
+    with pytest.raises(JournalError) as caught, desk.open(**options):  # type: ignore[arg-type]
+        pass
+    assert without_locks(desk) == before
+    return caught.value
+
+
+def without_locks(desk: Desk) -> dict[str, bytes]:
+    return {name: data for name, data in content(desk.base).items() if not name.endswith(".lock")}
+
+
+def damage_refused(desk: Desk) -> list[tuple[Finding, int | None]]:
+    """The findings with which opening is refused."""
+    error = refused(desk)
+    assert error.code == JournalCode.JOURNAL_DAMAGED
+    assert error.report is not None
+    assert error.report.status is JournalStatus.DAMAGED
+    assert len(error.faults) == len(error.report.findings)
+    return found(error.report)
+
+
+def unpin(desk: Desk, *rows: int, note: str = "") -> None:
+    """Append rows as a crash before the exchange of the pin leaves them."""
+    with desk.open() as journal:
+        pin, copy = desk.pin.read_bytes(), desk.copy().read_bytes()
+        add(journal, *rows, note=note)
+    desk.pin.write_bytes(pin)
+    desk.copy().write_bytes(copy)
+
+
+def tear(desk: Desk, data: bytes) -> None:
+    """Put bytes behind the last row."""
+    with desk.last().open("ab") as file:
+        file.write(data)
+
+
+def torn_contents(desk: Desk) -> list[bytes]:
+    return [path.read_bytes() for path in sorted(desk.torn.iterdir())] if desk.torn.exists() else []
+
+
+def templates_in(base: Path, rows: int) -> dict[str, Desk]:
+    """A filled journal of each form, and one of several files."""
+    several = base / "several"
+    several.mkdir()
+    return {
+        "segmented": template(base, "segmented", rows - 1, group_max=3),
+        "single": template(base, "single", rows, group_max=3),
+        "several": template(several, "segmented", rows, group_max=3, segment_limit=300),
+    }

@@ -21,9 +21,10 @@ from skill_effectiveness.calibration.errors import (
     RefusalCode,
     SpentEnding,
 )
-from skill_effectiveness.calibration.models import AttemptEnding, Binding, to_line
+from skill_effectiveness.calibration.models import AttemptEnding, Binding, SampleIntent, to_line
 from skill_effectiveness.calibration.provider_log import read_log
 from skill_effectiveness.calibration.publication import Attempt, Run
+from skill_effectiveness.calibration.receipts import Found, read_listing
 from skill_effectiveness.calibration.reviewer import ADAPTERS
 from skill_effectiveness.calibration.sample import inspect
 from skill_effectiveness.evidence.documents import Canonical, parse
@@ -162,6 +163,7 @@ def _read_attempt(out: PrivateRoot, name: str, binding: Binding, inputs: FrozenI
     state = _state(out, name)
     ending = _ending(out, name)
     if state.cause is not None:
+        _demand_no_answer_lost(out, name)
         never = ending is not None and ending.ending == SpentEnding.NEVER_CALLED
         called = not (never or name in state.uncalled)
         return Attempt(name, None, ending, called=called, session=_session(out, name))
@@ -176,6 +178,34 @@ def _read_attempt(out: PrivateRoot, name: str, binding: Binding, inputs: FrozenI
     # An ending `not_stored` beside it means that only the last confirmation of the medium was missing.
     run = _run(state.complete[name], binding, inputs)
     return Attempt(name, run, None, session=_session(out, name, demanded=True))
+
+
+def _demand_no_answer_lost(out: PrivateRoot, name: str) -> None:
+    """Return only if the receipts of a quarantined attempt can be read and tell of no completed sample.
+
+    What cannot be read may be a paid answer: asking again would pay twice, and would draw a bad repeat anew.
+    """
+    with _child(out, ATTEMPTS, name) as root:
+        listing = read_listing(root)
+    groups = (listing.ledgers, listing.intents, listing.samples, listing.observations)
+    for found in (found for group in groups for found in group.values()):
+        if isinstance(found, EvidenceError):
+            raise _invalid(f"a receipt of {name} cannot be read ({found.code})", name) from found
+    if listing.strays:
+        raise _invalid(f"{ATTEMPTS}/{name} holds {min(listing.strays)}, which is no receipt", name)
+    for intent in listing.intents.values():
+        if _says_completed(intent):
+            raise _invalid(f"{name} was completed, and its sample is not what its intent says", name)
+
+
+def _says_completed(intent: Found) -> bool:
+    try:
+        return (
+            not isinstance(intent, bytes)
+            or parse(SampleIntent, intent, Profile.DOCUMENT).state == "completed"
+        )
+    except EvidenceError:
+        return True
 
 
 def _session(out: PrivateRoot, name: str, *, demanded: bool = False) -> str | None:

@@ -252,6 +252,8 @@ def _records(text: str) -> list[list[str]]:
     """All records, the column names first, at least two."""
     # newline="" keeps line ends inside quoted fields and splits at CR and LF only: U+2028, VT and FF are
     # data.
+    # A long text in a column that nobody reads is no fault of the table.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     records: list[list[str]] = []
     try:

@@ -145,7 +145,9 @@ class Journal(OpenJournal):
         return self._begun.purpose
 
     def append(self, rows: Sequence[Entry], *, wait: float = DEFAULT_WAIT) -> Acknowledged:
-        """Append a group of rows: all of them or none.
+        """Append a group of rows, which are acknowledged together.
+
+        Of a group that was not acknowledged, a crash may leave the first rows: read them before repeating it.
 
         Args:
             rows: 1 to `group_max`.

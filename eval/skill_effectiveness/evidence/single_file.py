@@ -123,7 +123,9 @@ class FileJournal(OpenJournal):
         return self._pin.group_max
 
     def append(self, rows: Sequence[dict[str, Any]], *, wait: float = DEFAULT_WAIT) -> Acknowledged:
-        """Append a group of rows: all of them or none.
+        """Append a group of rows, which are acknowledged together.
+
+        Of a group that was not acknowledged, a crash may leave the first rows: read them before repeating it.
 
         Args:
             rows: 1 to `group_max` objects without `seq` and `prev`, which are added.

@@ -27,6 +27,7 @@ import selectors
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.evidence.signals import Terminated
 from skill_effectiveness.execution.carriers import kill_carriers
 from skill_effectiveness.execution.outcome import Ended, ProcessResult, StartFault, start_fault
 from skill_effectiveness.execution.streams import Streams, unheard
@@ -85,7 +86,7 @@ def run_process(
         The result; nothing is raised for what the program does, or for one that cannot be started.
 
     Raises:
-        KeyboardInterrupt: as it arrives, once the tree is dead; SystemExit from a signal handler likewise.
+        KeyboardInterrupt, SystemExit, Terminated: as a signal handler raises them, once the tree is dead.
     """
     began = around.monotonic()
     token = around.entropy(TOKEN_BYTES).hex()
@@ -200,7 +201,7 @@ class _Call:
         while not self._reaped:
             try:
                 self._reap(until)
-            except (KeyboardInterrupt, SystemExit) as fault:
+            except (KeyboardInterrupt, SystemExit, Terminated) as fault:
                 interruption = fault
                 self._supervision.kill()
         if interruption is not None:

@@ -178,5 +178,7 @@ class Supervision:
         try:
             self._process.wait(seconds if reported else 0)
         except subprocess.TimeoutExpired:
+            # A supervisor that reports its end and does not end may be stopped, and the report forged.
+            self.ended = None
             self._process.kill()
             self._process.wait()

@@ -85,7 +85,7 @@ Every other one is, also one that was never heard of: a surface that cannot be r
 """
 
 _ITEM_EVENTS: Final = ("item.started", "item.updated", "item.completed")
-_REROUTED: Final = re.compile(r"model rerouted: \S+ -> (?P<used>\S+) \(\w+\)")
+_REROUTED: Final = re.compile(r"model rerouted:(?: \S+ -> (?P<used>\S+) \(.*\))?.*", re.DOTALL)
 _RETRYING: Final = "Reconnecting..."
 _LONGEST_ID: Final = 256
 
@@ -153,7 +153,8 @@ def _finished_item(item_type: str, text: str) -> list[Event]:
     if item_type == "reasoning":
         return [Reasoning(text)]
     rerouted = _REROUTED.fullmatch(text)
-    reported: list[Event] = [ModelReported(rerouted["used"])] if rerouted else []
+    # A reroute whose target cannot be read is still no answer of the model that was asked.
+    reported: list[Event] = [ModelReported(rerouted["used"] or "unknown")] if rerouted else []
     return [Notice(NoticeKind.REMARK, text), *reported]
 
 
