@@ -18,8 +18,6 @@ from skill_effectiveness.calibration.errors import (
     PairRefused,
     RefusalCode,
 )
-from skill_effectiveness.calibration.finalization import derive_again as finalized_again
-from skill_effectiveness.calibration.finalization import finalize
 from skill_effectiveness.calibration.licence import LicenceCode, LicenceRefused
 from skill_effectiveness.calibration.licensing import (
     SUBJECT,
@@ -33,27 +31,42 @@ from skill_effectiveness.calibration.licensing import (
     verified_licence,
 )
 from skill_effectiveness.calibration.models import to_json, to_line
-from skill_effectiveness.calibration.repeats import derive_again
-from skill_effectiveness.calibration.sample import SampleRequest, Sampling, take_sample
+from skill_effectiveness.calibration.repeats import ExaminationPlan, derive_again
+from skill_effectiveness.calibration.reviewer import Reviewer
 from skill_effectiveness.evidence.faults import FileCode, FileError, PairCode, PairError
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.keys import public_key_id
 from skill_effectiveness.evidence.seal import PredicateType, Statement, Subject, sign
 from skill_effectiveness.protocol.words import BankName
-from skill_effectiveness.providers import SimulatedSettings
-from tests.support.examinations import PLAN, Anything, open_out, run_examination, simulated
+from skill_effectiveness.providers import CallOutcome, Ending, SimulatedSettings
+from tests.support.controller import INTENT, RESULT, Controller
+from tests.support.examinations import (
+    INPUTS,
+    PLAN,
+    PROBES,
+    Anything,
+    Scripted,
+    open_out,
+    run_examination,
+    simulated,
+)
 from tests.support.licences import NOW, granted, licence_of
 from tests.support.private import content
 from tests.support.published import SIMULATED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from skill_effectiveness.protocol.cases import Bank
+    from skill_effectiveness.providers import JudgeCall
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = KEY.public_key()
 STRANGER = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key()
 THREE = replace(PLAN, repeats=3)
 LICENCE = "licence.json"
+UNFINISHED = CalibrationCode.FINALIZATION_RECOVERY_REQUIRED
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +88,7 @@ def issue(
 
 
 @pytest.fixture
-def moved(examinations: Path) -> Anything:
+def moved(examinations: Path) -> Iterator[Path]:
     """The judged folder, which may be spoiled; receipts are bound to its place, so it is put back."""
     kept = examinations / "kept"
     shutil.copytree(examinations / "judged", kept, symlinks=True)
@@ -178,7 +191,7 @@ class TestIssuing:
             ("reviewer-calibration-binding.json", RefusalCode.BINDING_INVALID),
             (".reviewer-calibration.lock", RefusalCode.CLAIM_INVALID),
             ("attempts/r01-a1/samples/r01-a1.json", RefusalCode.PUBLICATION_DIFFERS),
-            ("attempts/r02-a1/observations/r02-a1.json", RefusalCode.PUBLICATION_DIFFERS),
+            ("attempts/r02-a1/observations/r02-a1.json", RefusalCode.SAMPLES_INVALID),
         ],
     )
     def test_a_pair_without_its_samples(
@@ -195,9 +208,78 @@ class TestIssuing:
         with open_out(examinations, name="judged") as judged, pytest.raises(PairError):
             derive_again(judged, BankName.BIAS_PROBE)
 
-    def test_an_empty_folder(self, examinations: Path, tmp_path: Path) -> None:
+    def test_an_empty_folder(self, tmp_path: Path) -> None:
         with open_out(tmp_path) as empty, pytest.raises(PairError):
             read_calibration(empty)
+
+
+def right(bank: Bank) -> Callable[[int, JudgeCall], CallOutcome]:
+    """A script that knows the answers of a bank, whichever way round a case is shown."""
+    known = {}
+    for case, truth in zip(bank.cases, bank.truth, strict=True):
+        known[case.candidate_a, case.candidate_b] = truth.value
+        known[case.candidate_b, case.candidate_a] = truth.turned().value
+
+    def answer(_number: int, call: JudgeCall) -> CallOutcome:
+        cases = json.loads(call.prompt.rstrip().rsplit("\n", 1)[1])["cases"]
+        judged = [{"case": case["case"], "verdict": known[case["A"], case["B"]]} for case in cases]
+        return CallOutcome(Ending.SUCCESS, answer=json.dumps({"judgments": judged}))
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def controlled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root that a controller has finalized after three samples, and probes of the same reviewer."""
+    folder = tmp_path_factory.mktemp("controlled")
+    controller = Controller(folder, reviewer=Scripted(right(INPUTS.bank)))
+    controller.sampled("s-1", "s-2", "s-3")
+    assert controller.finalize("s-1", "s-2", "s-3").result["calibration_status"] == "pass"
+    plan = ExaminationPlan("model-1", "family-1", repeats=3, bank=BankName.BIAS_PROBE)
+    with open_out(folder, name="probes") as probes:
+        run_examination(probes, Reviewer.real(Scripted(right(PROBES.bank))), plan)
+    return folder
+
+
+class TestSingleSamples:
+    def test_a_finalized_calibration_earns_a_real_licence(self, controlled: Path, tmp_path: Path) -> None:
+        """R20 R35 R43: a calibration by the door of single samples is one; its reviewer is real."""
+        licence = issue(controlled, tmp_path / LICENCE, judged="root")
+        assert (licence.reviewer.provider, licence.synthetic) == ("codex", False)
+        assert licence.metrics.repeat_count == 3
+        assert verified_licence((tmp_path / LICENCE).read_bytes(), PUBLIC) == licence
+
+    @pytest.mark.parametrize(
+        ("change", "code"),
+        [
+            (lambda root: spoil(root / INTENT, b'"completed"', b'"output_claimed"'), UNFINISHED),
+            (lambda root: spoil(root / INTENT, b"{", b"["), UNFINISHED),
+            (lambda root: spoil(root / "calibration" / RESULT, b'"pass"', b'"fail"'), UNFINISHED),
+            (
+                lambda root: (root / "samples/s-1.json").unlink(),
+                CalibrationCode.ARTIFACT_ROOT_QUARANTINED,
+            ),
+        ],
+        ids=["cut off", "garbage", "edited", "a sample gone"],
+    )
+    def test_what_was_not_finalized_does_not(
+        self, controlled: Path, tmp_path: Path, change: Callable[[Path], object], code: CalibrationCode
+    ) -> None:
+        root, kept = controlled / "root", controlled / "kept"
+        shutil.copytree(root, kept, symlinks=True)
+        try:
+            change(root)
+            with pytest.raises(CalibrationError) as caught:
+                issue(controlled, tmp_path / LICENCE, judged="root")
+        finally:
+            shutil.rmtree(root)
+            kept.rename(root)
+        assert caught.value.code is code
+        assert content(tmp_path) == {}
+
+
+def spoil(path: Path, old: bytes, new: bytes) -> None:
+    path.write_bytes(path.read_bytes().replace(old, new))
 
 
 class TestReading:
@@ -208,10 +290,7 @@ class TestReading:
         for place in range(0, len(self.DATA), 41):
             changed = bytearray(self.DATA)
             changed[place] ^= 1
-            try:
-                assert verified_licence(bytes(changed), PUBLIC) is None
-            except LicenceRefused as refused:
-                assert refused.code is LicenceCode.LICENCE_UNREADABLE
+            assert answer(bytes(changed)) in (None, LicenceCode.LICENCE_UNREADABLE), place
 
     def test_another_key(self) -> None:
         """R37: nothing of what it says is handed out."""
@@ -259,6 +338,14 @@ class TestReading:
         said: Anything, name: str, held: bytes, kind: PredicateType = PredicateType.REVIEWER_LICENCE
     ) -> bytes:
         return sign(Statement((Subject.of(name, held),), kind, said), KEY)
+
+
+def answer(data: bytes) -> Anything:
+    """The licence, None for a signature that is not ours, or the code of the refusal."""
+    try:
+        return verified_licence(data, PUBLIC)
+    except LicenceRefused as refused:
+        return refused.code
 
 
 def unreadable(data: bytes) -> None:
