@@ -260,7 +260,7 @@ class TestLicence:
             pooled([nothing], 3)
 
     def test_no_answer_can_be_learned_from_it(self) -> None:
-        """R39: whether probes were right, and never what is right."""
+        """It says whether probes were answered rightly, and never what is right."""
         said = str(to_json(granted().bias_sheet))
         assert not any(verdict.value in said for verdict in (Verdict.A_WIN, Verdict.B_WIN))
 

@@ -243,7 +243,7 @@ def controlled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 class TestSingleSamples:
     def test_a_finalized_calibration_earns_a_real_licence(self, controlled: Path, tmp_path: Path) -> None:
-        """R20 R35 R43: a calibration by the door of single samples is one; its reviewer is real."""
+        """R35 R43: a calibration by the door of single samples is one; its reviewer is real."""
         licence = issue(controlled, tmp_path / LICENCE, judged="root")
         assert (licence.reviewer.provider, licence.synthetic) == ("codex", False)
         assert licence.metrics.repeat_count == 3
