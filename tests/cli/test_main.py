@@ -45,6 +45,7 @@ class TestHelp:
             (), ("reviewer-calibration",), ("verify",),
             ("reviewers",), ("reviewers", "score"), ("reviewers", "seal"), ("reviewers", "demo"),
             ("keys",), ("keys", "new"), ("keys", "show"), ("keys", "export"),
+            ("licence",), ("licence", "issue"), ("licence", "show"), ("licence", "check"),
         }  # fmt: skip
 
     @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from skill_effectiveness.calibration.models import to_json
 from skill_effectiveness.calibration.sealing import seal_pair
 from skill_effectiveness.cli.schemas import published
 from skill_effectiveness.protocol.words import BankName
 from tests.support.examinations import PLAN, open_out, run_examination, simulated
+from tests.support.licences import granted
 from tests.support.private import REPOSITORY
 from tests.support.seals import KEY
 
@@ -110,6 +112,12 @@ def test_the_predicate_of_a_seal_fits(examined: Path, tmp_path: Path) -> None:
     envelope = json.loads((tmp_path / "sealed/seal.dsse.json").read_bytes())
     statement = json.loads(base64.b64decode(envelope["payload"]))
     validator("reviewer-calibration-seal-predicate").validate(statement["predicate"])
+
+
+def test_a_licence_fits() -> None:
+    said = to_json(granted())
+    validator("reviewer-licence").validate(said)
+    assert not validator("reviewer-licence").is_valid(said | {"more": 1})
 
 
 @pytest.mark.parametrize(("name", "file"), FROZEN.items())

@@ -15,7 +15,15 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 from skill_effectiveness.evidence.faults import Fault, FileCode, FileError, SealCode, SealError
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.keys import load_public_key, public_key_id
-from skill_effectiveness.evidence.seal import PredicateType, Statement, Subject, Verification, sign, verify
+from skill_effectiveness.evidence.seal import (
+    PredicateType,
+    Statement,
+    Subject,
+    Verification,
+    sign,
+    unverified,
+    verify,
+)
 from skill_effectiveness.evidence.subjects import FolderSubjects, HeldSubjects
 from tests.support.seals import (
     HELD,
@@ -466,3 +474,32 @@ def test_the_calibration_seal_of_version_1() -> None:
     assert public_key_id(key) == KEY_ID
     assert isinstance(verification.predicate, CalibrationPredicate)
     assert verification.predicate.synthetic is True
+
+
+class TestUnverified:
+    """What a seal claims, for showing alone."""
+
+    def test_it_is_what_was_sealed_whoever_signed_it(self) -> None:
+        statement, predicate = unverified(sign(statement_of(), OTHER_KEY), PREDICATES)
+        assert statement == statement_of()
+        assert predicate == Count(count=1)
+
+    @pytest.mark.parametrize(
+        ("data", "code"),
+        [
+            (b"", S.ENVELOPE_SHAPE),
+            (
+                wrapped(line(written_statement())[:-1], (KEY_ID, KEY), payload_type="text/plain"),
+                S.PAYLOAD_TYPE,
+            ),
+            (wrapped(b"{", (KEY_ID, KEY)), S.PAYLOAD_JSON),
+            (wrapped(line(written_statement(_type="x"))[:-1], (KEY_ID, KEY)), S.STATEMENT_TYPE),
+            (wrapped(line(written_statement(predicate={}))[:-1], (KEY_ID, KEY)), S.PREDICATE),
+        ],
+    )
+    def test_the_first_step_that_fails_is_told(self, data: bytes | dict[str, Any], code: SealCode) -> None:
+        """E46: each but the signature, and without a number."""
+        with pytest.raises(SealError) as caught:
+            unverified(data if isinstance(data, bytes) else line(data), PREDICATES)
+        assert caught.value.code is code
+        assert "Step" not in caught.value.faults[0].sentence

@@ -120,6 +120,29 @@ def bind_folder(out: PrivateRoot, proposal: Mapping[str, Any], belongings: Itera
     return wanted
 
 
+def held_binding(out: PrivateRoot) -> Binding:
+    """The binding of a claimed folder, which is only read.
+
+    Raises:
+        ExaminationRefused: `claim_invalid`, `binding_invalid`: absent ones included.
+    """
+    claim = _read(out, CLAIM, Claim, RefusalCode.CLAIM_INVALID)
+    held = _read(out, BINDING, Binding, RefusalCode.BINDING_INVALID)
+    if held is None:
+        raise ExaminationRefused(
+            RefusalCode.BINDING_INVALID,
+            f"The folder holds no {BINDING}, so it is no folder of an examination; name one.",
+            field=BINDING,
+        )
+    if claim is None or claim.claim_token != held.claim_token:
+        raise ExaminationRefused(
+            RefusalCode.CLAIM_INVALID,
+            f"{CLAIM} is not the claim of this examination; the folder was changed and does not count.",
+            field=CLAIM,
+        )
+    return held
+
+
 def _refuse_orphans(out: PrivateRoot, claim: Claim | None, belongings: Iterable[str]) -> None:
     """Without a binding there was no call yet, so nothing that comes later can be there."""
     for name in belongings:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.calibration.models import Record
     from skill_effectiveness.calibration.sample_set import AnsweredSample
+    from skill_effectiveness.calibration.sheet import MetricsSheet
     from skill_effectiveness.evidence.root import PrivateRoot
 
 FOLDER: Final = "calibration"
@@ -78,6 +79,14 @@ class _Pair:
     def members(self) -> tuple[Member, Member]:
         """Both documents, in the order of their publication."""
         return self.evidence, self.result
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedCalibration:
+    """A finalized calibration, read from its samples: the published pair, and the figures."""
+
+    calibration: LoadedCalibration
+    sheet: MetricsSheet
 
 
 def finalize(
@@ -121,6 +130,50 @@ def finalize(
                 f"The publication was not completed: {told} Send the same request again.",
             ) from error
         return pair.loaded
+
+
+def derive_again(root: PrivateRoot, *, lock_wait: float = LOCK_WAIT_SECONDS) -> DerivedCalibration:
+    """The completed finalization of a root, derived from its samples once more; nothing is published.
+
+    Args:
+        root: the artifact root, open and private; its lock is taken here.
+        lock_wait: seconds to wait for another process that uses the root.
+
+    Raises:
+        CalibrationError: `finalization_recovery_required` when nothing was finalized here, not to its end, or
+            when the published pair is not what the samples give; the codes of `finalize` for the samples.
+        EvidenceError: a file could not be read.
+    """
+    with locked(root, lock_wait, ACTION):
+        intent = _completed_intent(root)
+        listing = receipts.read_listing(root)
+        samples = confirmed_samples(listing, intent.sample_ids, intent.runtime_manifest_hash)
+        inputs = _inputs(root)
+        answered = answered_samples(listing, samples, inputs.bank)
+        _demand_own_sessions(root, answered)
+        pair = _pair(answered, inputs)
+        with root.child(FOLDER) as folder:
+            same = all(folder.read(member.name) == member.data for member in pair.members)
+        if not same or intent.published_pair_hash != pair.hash:
+            raise _unfinished("the published pair is not what the samples give")
+        return DerivedCalibration(pair.loaded, _sheet(answered, pair.loaded, inputs))
+
+
+def _completed_intent(root: PrivateRoot) -> FinalizationIntent:
+    try:
+        data = root.read(receipts.FINALIZATION_INTENT)
+        intent = parse(FinalizationIntent, data, Profile.DOCUMENT, canonical=Canonical.LINE)
+    except EvidenceError as error:
+        raise _unfinished(f"its intent cannot be believed ({error.code.value})") from error
+    if intent.state != "completed" or intent.artifact_root_hash != receipts.artifact_root_hash(root):
+        raise _unfinished("its finalization was not completed here")
+    return intent
+
+
+def _unfinished(told: str) -> CalibrationError:
+    return CalibrationError(
+        CalibrationCode.FINALIZATION_RECOVERY_REQUIRED, f"This root holds no finalized calibration: {told}."
+    )
 
 
 def _demand_folders(root: PrivateRoot) -> None:
@@ -187,10 +240,13 @@ def _pair(answered: Sequence[AnsweredSample], inputs: FrozenInputs) -> _Pair:
         "evidence": digest_object(to_json(evidence)),
     }
     loaded = load_calibration(members[0].data, members[1].data, inputs=inputs)
-    return _Pair(*members, _sheet(answered, loaded, inputs), loaded, digest_object(hashes))
+    sheet = to_line(_sheet(answered, loaded, inputs))
+    return _Pair(*members, sheet, loaded, digest_object(hashes))
 
 
-def _sheet(answered: Sequence[AnsweredSample], loaded: LoadedCalibration, inputs: FrozenInputs) -> bytes:
+def _sheet(
+    answered: Sequence[AnsweredSample], loaded: LoadedCalibration, inputs: FrozenInputs
+) -> MetricsSheet:
     seen = [each.observation for each in answered if each.observation is not None]
     records = ReviewerRecords(
         family=loaded.result.reviewer_family,
@@ -201,14 +257,13 @@ def _sheet(answered: Sequence[AnsweredSample], loaded: LoadedCalibration, inputs
         attempts=len(answered),
         orientation_key_hashes=[observation.orientation_key_hash for observation in seen],
     )
-    sheet = build_sheet(
+    return build_sheet(
         inputs.bank,
         [records],
         evidence_hash=loaded.result.calibration_evidence_hash,
         synthetic=False,
         policy=inputs.policy,
     )
-    return to_line(sheet)
 
 
 class _Finalization:

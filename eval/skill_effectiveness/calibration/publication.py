@@ -13,7 +13,6 @@ from skill_effectiveness.calibration.binding import repeats_runner_contract
 from skill_effectiveness.calibration.documents import (
     PAIR_NAMES,
     Declared,
-    PairNames,
     evidence_document,
     result_document,
 )
@@ -28,7 +27,7 @@ from skill_effectiveness.calibration.models import (
     Usage,
     to_line,
 )
-from skill_effectiveness.calibration.sheet import ReviewerRecords, build_sheet
+from skill_effectiveness.calibration.sheet import MetricsSheet, ReviewerRecords, build_sheet
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, PairCode, PairError
 from skill_effectiveness.evidence.pair import Member, pending_name, publish_pair
 from skill_effectiveness.evidence.strict import Profile, read_json
@@ -87,7 +86,7 @@ def publish_examination(
         EvidenceError: a write failed; nothing canonical is there then, and the publication can be repeated.
     """
     names = PAIR_NAMES[binding.bank]
-    members = _members(binding, attempts, inputs, names)
+    members = pair_members(binding, attempts, inputs)
     _check_files(out, members, names.metrics)
     try:
         loaded = publish_pair(
@@ -97,13 +96,15 @@ def publish_examination(
         if error.code is PairCode.PAIR_UNSAFE:
             raise _blocked(error) from error
         raise
-    _write_sheet(out, names.metrics, _sheet(loaded, binding, attempts, inputs))
+    _write_sheet(out, names.metrics, to_line(examination_sheet(loaded, binding, attempts, inputs)))
     return loaded
 
 
-def _members(
-    binding: Binding, attempts: Sequence[Attempt], inputs: FrozenInputs, names: PairNames
+def pair_members(
+    binding: Binding, attempts: Sequence[Attempt], inputs: FrozenInputs
 ) -> tuple[Member, Member]:
+    """The two documents that the samples of an examination give; at least one attempt has its sample."""
+    names = PAIR_NAMES[binding.bank]
     samples = [attempt.run.sample for attempt in attempts if attempt.run]
     evidence = evidence_document(inputs, binding.reviewer_family, [sample.judgments for sample in samples])
     keys = sorted({key for sample in samples for key in sample.provider_environment_keys})
@@ -172,9 +173,9 @@ def _blocked(error: EvidenceError, name: str | None = None) -> ExaminationRefuse
     )
 
 
-def _sheet(
+def examination_sheet(
     loaded: LoadedCalibration, binding: Binding, attempts: Sequence[Attempt], inputs: FrozenInputs
-) -> bytes:
+) -> MetricsSheet:
     """The figures; derived like the pair, and as often as wanted."""
     runs = [attempt.run for attempt in attempts if attempt.run]
     records = ReviewerRecords(
@@ -185,14 +186,13 @@ def _sheet(
         attempts=len(attempts),
         orientation_key_hashes=[run.observation.orientation_key_hash for run in runs],
     )
-    sheet = build_sheet(
+    return build_sheet(
         inputs.bank,
         [records],
         evidence_hash=loaded.result.calibration_evidence_hash,
         synthetic=loaded.synthetic,
         policy=inputs.policy,
     )
-    return to_line(sheet)
 
 
 def _cost(attempt: Attempt) -> Usage:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from skill_effectiveness.calibration import attempts as tries
-from skill_effectiveness.calibration.binding import SIMULATED, bind_folder, refuse_claimed
+from skill_effectiveness.calibration.binding import SIMULATED, bind_folder, held_binding, refuse_claimed
 from skill_effectiveness.calibration.documents import PAIR_NAMES
 from skill_effectiveness.calibration.errors import (
     CalibrationError,
@@ -31,15 +31,17 @@ from skill_effectiveness.calibration.errors import (
     RefusalCode,
 )
 from skill_effectiveness.calibration.inputs import FrozenInputs, load_inputs
+from skill_effectiveness.calibration.loader import LoadedCalibration, load_calibration
 from skill_effectiveness.calibration.manifest import runtime_manifest_hash
 from skill_effectiveness.calibration.models import FAMILY_NAME, MODEL_NAME, Binding
 from skill_effectiveness.calibration.observer import Observer, Silent
 from skill_effectiveness.calibration.prompt import prompt_hash
-from skill_effectiveness.calibration.publication import publish_examination
+from skill_effectiveness.calibration.publication import examination_sheet, pair_members, publish_examination
 from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
 from skill_effectiveness.calibration.sample import SampleRequest, Sampling, identify, take_sample
 from skill_effectiveness.evidence.faults import EvidenceError, LockCode, LockError
 from skill_effectiveness.evidence.lock import Lock
+from skill_effectiveness.evidence.pair import load_pair
 from skill_effectiveness.execution import SessionSweep, leftovers, never, sweep_sessions
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from skill_effectiveness.calibration.attempts import Repeat
-    from skill_effectiveness.calibration.loader import LoadedCalibration
+    from skill_effectiveness.calibration.sheet import MetricsSheet
     from skill_effectiveness.evidence.root import PrivateRoot
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.execution import Executable
@@ -97,6 +99,21 @@ class Examination:
         return PAIR_NAMES[self.calibration.bank].result
 
 
+@dataclass(frozen=True, slots=True)
+class DerivedExamination:
+    """A published examination, read from its samples.
+
+    Attributes:
+        binding: what its folder was opened for.
+        calibration: the published pair, which is exactly what the samples give.
+        sheet: the figures, from the samples and not from the published sheet.
+    """
+
+    binding: Binding
+    calibration: LoadedCalibration
+    sheet: MetricsSheet
+
+
 def examine(
     plan: ExaminationPlan,
     reviewer: Reviewer,
@@ -130,7 +147,7 @@ def examine(
             look_for_leftovers(out.around, watching)
         if not resume:
             refuse_claimed(out)
-        inputs = _inputs(out, plan)
+        inputs = _inputs(out, plan.bank)
         current = _manifest(manifest)
         binding = _bind(out, plan, reviewer, inputs, current)
         given = Sampling(reviewer, manifest, watching, cancelled, tries.LOCK_WAIT_SECONDS)
@@ -141,6 +158,50 @@ def examine(
         loaded = publish_examination(out, binding, attempts, inputs)
         watching.published(loaded.result.calibration_status)
         return Examination(loaded, calls)
+
+
+def derive_again(out: PrivateRoot, bank: BankName) -> DerivedExamination:
+    """A published examination, its pair and figures derived from the samples once more; makes no call.
+
+    Raises:
+        ExaminationRefused: another examination uses the folder, or it does not hold one whole examination
+            with this bank whose samples give exactly the published pair.
+        PairError, PairRefused: there is no whole pair, or it does not load.
+        EvidenceError: a file could not be read.
+    """
+    with _locked(out):
+        inputs, names = _inputs(out, bank), PAIR_NAMES[bank]
+
+        def load(evidence: bytes, result: bytes) -> tuple[LoadedCalibration, dict[str, bytes]]:
+            loaded = load_calibration(evidence, result, inputs=inputs)
+            return loaded, {names.evidence: evidence, names.result: result}
+
+        loaded, published = load_pair(out, names.evidence, names.result, load)
+        binding = held_binding(out)
+        _demand_bank(binding, inputs)
+        repeats = tries.read_repeats(out, binding, inputs)
+        _refuse_reused_sessions(repeats)
+        attempts = [each for repeat in repeats for each in repeat.attempts]
+        if not all(repeat.complete for repeat in repeats) or published != {
+            member.name: member.data for member in pair_members(binding, attempts, inputs)
+        }:
+            raise ExaminationRefused(
+                RefusalCode.PUBLICATION_DIFFERS,
+                f"{names.evidence} is not what the samples in its folder give, so it does not count.",
+                field=names.evidence,
+            )
+        return DerivedExamination(binding, loaded, examination_sheet(loaded, binding, attempts, inputs))
+
+
+def _demand_bank(binding: Binding, inputs: FrozenInputs) -> None:
+    """The folder was opened for this bank, as it is frozen here."""
+    for field in ("known_answer_fixture_hash", "case_fixture_hash"):
+        if getattr(binding, field) != getattr(inputs.bank, field):
+            raise ExaminationRefused(
+                RefusalCode.BINDING_DIFFERS,
+                f"This folder was opened with another {field} than that of the frozen bank; examine anew.",
+                field=field,
+            )
 
 
 def look_for_leftovers(around: Surroundings, observer: Observer) -> None:
@@ -204,9 +265,9 @@ def _locked(out: PrivateRoot) -> Iterator[None]:
         yield
 
 
-def _inputs(out: PrivateRoot, plan: ExaminationPlan) -> FrozenInputs:
+def _inputs(out: PrivateRoot, bank: BankName) -> FrozenInputs:
     try:
-        return load_inputs(out.around.fs, plan.bank)
+        return load_inputs(out.around.fs, bank)
     except ProtocolError as error:
         raise ExaminationRefused(RefusalCode.FIXTURE_INVALID, str(error), field=error.where) from error
 

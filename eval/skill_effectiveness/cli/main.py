@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from skill_effectiveness.cli import boundary, crash, keys, reviewers, screen, verify
+from skill_effectiveness.cli import boundary, crash, keys, licence, reviewers, screen, verify
 from skill_effectiveness.cli.door import surroundings
 from skill_effectiveness.cli.examination import reviewer_calibration
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
@@ -29,6 +29,7 @@ app = typer.Typer(
 app.command("reviewer-calibration")(reviewer_calibration)
 app.command("verify")(verify.verify)
 app.add_typer(reviewers.app, name="reviewers")
+app.add_typer(licence.app, name="licence")
 app.add_typer(keys.app, name="keys")
 
 

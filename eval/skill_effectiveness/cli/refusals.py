@@ -22,6 +22,7 @@ from enum import StrEnum
 from typing import Final
 
 from skill_effectiveness.calibration.errors import CalibrationError, ExaminationRefused, PairRefused
+from skill_effectiveness.calibration.licence import LicenceRefused
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.execution import ExecutableError
 from skill_effectiveness.protocol.errors import ProtocolError
@@ -63,6 +64,7 @@ Refused = (
     | EvidenceError
     | ExaminationRefused
     | ExecutableError
+    | LicenceRefused
     | PairRefused
     | ProtocolError
     | ProviderError
@@ -75,6 +77,7 @@ REFUSED: Final[tuple[type[Refused], ...]] = (
     EvidenceError,
     ExaminationRefused,
     ExecutableError,
+    LicenceRefused,
     PairRefused,
     ProtocolError,
     ProviderError,

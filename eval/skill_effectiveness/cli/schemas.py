@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.calibration.licence import LicencePredicate
 from skill_effectiveness.calibration.messages import Request, Response
 from skill_effectiveness.calibration.models import (
     Binding,
@@ -44,6 +45,7 @@ RECORDS: Final[dict[str, type[BaseModel]]] = {
     "reviewer-calibration-sample": Sample,
     "reviewer-calibration-seal-predicate": SealPredicate,
     "reviewer-bias-probe-result": ProbeResultDocument,
+    "reviewer-licence": LicencePredicate,
 }
 
 

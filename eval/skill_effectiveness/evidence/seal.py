@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.subjects import SubjectSource
 
-__all__ = ["Check", "PredicateType", "Statement", "Subject", "Verification", "sign", "verify"]
+__all__ = ["Check", "PredicateType", "Statement", "Subject", "Verification", "sign", "unverified", "verify"]
 
 
 def sign(statement: Statement, key: Ed25519PrivateKey) -> bytes:
@@ -214,18 +214,31 @@ def verify(
     return Verification(checks, statement, predicate)
 
 
+def unverified(
+    envelope: bytes, predicates: Mapping[PredicateType, type[BaseModel]], *, own: bool = True
+) -> tuple[Statement, BaseModel]:
+    """What a seal claims, whoever signed it: only for showing, and after `verify` has accepted the signature.
+
+    Steps 1 to 3 and 5 to 7; arguments as `verify`.
+
+    Raises:
+        SealError: the first step that failed.
+    """
+    report = _Report()
+    try:
+        payload, _ = _opened(report, envelope, own=own)
+        return _understood(report, payload, predicates, own=own)
+    except _StoppedError as stopped:
+        failed = next(check for check in report.checks() if check.passed is False)
+        # Without its number, which counts a step that was left out.
+        raise SealError(Fault(failed.name, "", failed.sentence.partition(": ")[2])) from stopped
+
+
 def _authenticated(
     report: _Report, data: bytes, keys: list[Ed25519PublicKey], threshold: int, *, own: bool
 ) -> bytes:
     """Steps 1 to 4; the payload."""
-    with report.step(SealCode.ENVELOPE_SHAPE):
-        envelope = _shape(data, own=own)
-    with report.step(SealCode.PAYLOAD_TYPE):
-        if envelope.payloadType != PAYLOAD_TYPE:
-            raise _fails(SealCode.PAYLOAD_TYPE, f"the payload is not of the type {PAYLOAD_TYPE}.")
-    with report.step(SealCode.PAYLOAD_BASE64):
-        payload = undo_base64(envelope.payload)
-        signatures = [Signature(written.keyid, undo_base64(written.sig)) for written in envelope.signatures]
+    payload, signatures = _opened(report, data, own=own)
     with report.step(SealCode.SIGNATURE):
         if threshold < 1:
             raise _fails(SealCode.SIGNATURE, "a threshold below 1 would accept anything; ask for 1 or more.")
@@ -234,6 +247,19 @@ def _authenticated(
             told = f"{count} of the keys you gave signed this, but {threshold} must; check the keys."
             raise _fails(SealCode.SIGNATURE, told)
     return payload
+
+
+def _opened(report: _Report, data: bytes, *, own: bool) -> tuple[bytes, list[Signature]]:
+    """Steps 1 to 3; the payload and who is said to have signed it."""
+    with report.step(SealCode.ENVELOPE_SHAPE):
+        envelope = _shape(data, own=own)
+    with report.step(SealCode.PAYLOAD_TYPE):
+        if envelope.payloadType != PAYLOAD_TYPE:
+            raise _fails(SealCode.PAYLOAD_TYPE, f"the payload is not of the type {PAYLOAD_TYPE}.")
+    with report.step(SealCode.PAYLOAD_BASE64):
+        payload = undo_base64(envelope.payload)
+        signatures = [Signature(written.keyid, undo_base64(written.sig)) for written in envelope.signatures]
+    return payload, signatures
 
 
 def _shape(data: bytes, *, own: bool) -> Envelope:
