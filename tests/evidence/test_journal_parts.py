@@ -118,6 +118,23 @@ class TestSegments:
         kinds = [(finding.finding, finding.segment) for finding in segmented.verify().findings]
         assert kinds == [(Finding.SEGMENT_MISSING, last), (Finding.SEGMENT_ORDER, last + 1)]
 
+    @pytest.mark.parametrize("member", ["segment", "count", "offset"])
+    def test_a_pin_that_names_what_cannot_be(self, segmented: Desk, member: str) -> None:
+        """E37 E35: the largest number that a pin can hold."""
+        put_lines(segmented.pin, [edited(segmented.pin.read_bytes(), **{member: 2**53 - 1})])
+        expected = {
+            "segment": Finding.SEGMENT_MISSING,
+            "count": Finding.TRUNCATED,
+            "offset": Finding.PIN_DAMAGED,
+        }
+        assert {finding for finding, _ in damage_verified(segmented)} == {expected[member]}
+
+    def test_a_row_with_the_largest_number(self, segmented: Desk) -> None:
+        """E32: what follows is no continuation of it."""
+        first, *rest = lines(segmented.last())
+        put_lines(segmented.last(), [edited(first, seq=2**53 - 1), *rest])
+        assert damage_verified(segmented)[0] == (Finding.SEQ_GAP, json.loads(first)["seq"])
+
     def test_a_number_without_end(self, segmented: Desk) -> None:
         (segmented.folder / "999999999.jsonl").write_bytes(b"")
         (segmented.folder / "999999998.jsonl").write_bytes(b"x\n")
@@ -248,6 +265,12 @@ class TestTears:
     @pytest.mark.parametrize("name", ["x", "3-00.bin", "3-" + "0" * 64 + ".bin", "03-" + "0" * 64 + ".bin"])
     def test_a_file_that_is_no_torn_tail(self, torn: Desk, name: str) -> None:
         (torn.torn / name).write_bytes(b"?")
+        assert damage_verified(torn) == [(Finding.FOREIGN_FILE, None)]
+
+    def test_a_number_that_no_row_has(self, torn: Desk) -> None:
+        """E37: the bytes are right, but the name is beyond every row."""
+        name = f"9999999999999999-{hashlib.sha256(b'x').hexdigest()}.bin"
+        (torn.torn / name).write_bytes(b"x")
         assert damage_verified(torn) == [(Finding.FOREIGN_FILE, None)]
 
     def test_an_empty_file(self, torn: Desk) -> None:

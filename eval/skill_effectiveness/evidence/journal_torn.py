@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.journal_findings import Findings
     from skill_effectiveness.evidence.journal_layout import Layout
 
-_NAME: Final = re.compile(r"(?P<seq>0|[1-9][0-9]{0,15})-(?P<hex>[0-9a-f]{64})\.bin", re.ASCII)
+_NAME: Final = re.compile(r"(?P<seq>0|[1-9][0-9]{0,14})-(?P<hex>[0-9a-f]{64})\.bin", re.ASCII)
 
 
 def owed_tears(
