@@ -190,7 +190,7 @@ class TestIssuing:
         [
             ("reviewer-calibration-binding.json", RefusalCode.BINDING_INVALID),
             (".reviewer-calibration.lock", RefusalCode.CLAIM_INVALID),
-            ("attempts/r01-a1/samples/r01-a1.json", RefusalCode.PUBLICATION_DIFFERS),
+            ("attempts/r01-a1/samples/r01-a1.json", RefusalCode.SAMPLES_INVALID),
             ("attempts/r02-a1/observations/r02-a1.json", RefusalCode.SAMPLES_INVALID),
         ],
     )
