@@ -28,7 +28,8 @@ TOKEN = f"c0ffee{os.getpid():010x}"
 def carrier(token: str, variable: str = "SKILL_EFFECTIVENESS_CALL") -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(["/bin/sleep", "60"], env={**PATH, variable: token}) as child:
         try:
-            assert wait_until(lambda: psutil.Process(child.pid).name() == "sleep")
+            # A program has its new name a moment before its new environment.
+            assert wait_until(lambda: psutil.Process(child.pid).environ().get(variable) == token)
             yield child
         finally:
             child.kill()
