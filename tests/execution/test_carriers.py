@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -29,7 +30,8 @@ def carrier(token: str, variable: str = "SKILL_EFFECTIVENESS_CALL") -> Iterator[
     with subprocess.Popen(["/bin/sleep", "60"], env={**PATH, variable: token}) as child:
         try:
             # A program has its new name a moment before its new environment.
-            assert wait_until(lambda: psutil.Process(child.pid).environ().get(variable) == token)
+            given, environment = f"{variable}={token}".encode(), Path(f"/proc/{child.pid}/environ")
+            assert wait_until(lambda: given in environment.read_bytes())
             yield child
         finally:
             child.kill()
