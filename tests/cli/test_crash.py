@@ -1,20 +1,14 @@
-"""Crash files say where, and nothing of what was at hand."""
+"""Where the command line leaves its crash files; what they hold is tested with `evidence.crash`."""
 
 from __future__ import annotations
 
-import errno
-import json
 import stat
-import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from skill_effectiveness.cli import crash
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
-from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
-from skill_effectiveness.evidence.fsops import RealFs
 from tests.support.private import out_root, surroundings, wrong_modes
 
 if TYPE_CHECKING:
@@ -30,18 +24,14 @@ def fail(text: str) -> NoReturn:
     raise KeyError(local)
 
 
-def failed(text: str = PAYLOAD) -> BaseException:
-    try:
-        try:
-            fail(text)
-        except KeyError as first:
-            raise ValueError(text) from first
-    except ValueError as error:
-        return error
+def failed() -> BaseException:
+    with pytest.raises(KeyError) as caught:
+        fail(PAYLOAD)
+    return caught.value
 
 
-def around(home: Path, fs: RealFs | FaultFs | None = None) -> Surroundings:
-    return surroundings(fs, environ={"HOME": str(home)}, entropy=lambda count: bytes(range(count)))
+def around(home: Path) -> Surroundings:
+    return surroundings(None, environ={"HOME": str(home)}, entropy=lambda count: bytes(range(count)))
 
 
 def state(home: Path) -> Path:
@@ -56,68 +46,6 @@ class TestRecord:
         assert told == f"the crash file {file} says where"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert wrong_modes(state(tmp_path)) == []
-
-    def test_frames_of_the_whole_chain_and_versions(self, tmp_path: Path) -> None:
-        crash.record(failed(), around(tmp_path))
-        (file,) = (state(tmp_path) / "crash").iterdir()
-        document: dict[str, Any] = json.loads(file.read_bytes())
-        assert document["schema_version"] == 1
-        assert [each["error"] for each in document["errors"]] == ["ValueError", "KeyError"]
-        assert [frame["function"] for frame in document["errors"][1]["frames"]] == ["failed", "fail"]
-        assert {frame["file"] for frame in document["errors"][1]["frames"]} == {"test_crash.py"}
-        assert document["versions"]["python"] == sys.version.split()[0]
-        assert set(document["versions"]) == {"python", "platform", "skill-effectiveness"}
-
-    def test_no_payload(self, tmp_path: Path) -> None:
-        """Neither the text of an error nor a variable, nor where the code lies."""
-        crash.record(failed(), around(tmp_path))
-        (file,) = (state(tmp_path) / "crash").iterdir()
-        text = file.read_text()
-        assert PAYLOAD not in text
-        assert "/" not in text
-
-    def test_a_ring_of_errors_ends(self, tmp_path: Path) -> None:
-        first, second = ValueError("a"), KeyError("b")
-        first.__cause__, second.__cause__ = second, first
-        crash.record(first, around(tmp_path))
-        (file,) = (state(tmp_path) / "crash").iterdir()
-        assert [each["error"] for each in json.loads(file.read_bytes())["errors"]] == [
-            "ValueError",
-            "KeyError",
-        ]
-
-    def test_two_do_not_overwrite_each_other(self, tmp_path: Path) -> None:
-        given = replace(around(tmp_path), entropy=RandomLooking())
-        crash.record(failed(), given)
-        crash.record(failed(), given)
-        assert len(list((state(tmp_path) / "crash").iterdir())) == 2
-
-    @pytest.mark.parametrize(
-        ("number", "code"),
-        [(errno.ENOSPC, "no_space"), (errno.EROFS, "not_writable"), (errno.EIO, "io_error")],
-    )
-    def test_what_cannot_be_written_is_said(self, tmp_path: Path, number: int, code: str) -> None:
-        fs = FaultFs(RealFs(), Injection("create_exclusive", errno=number, nth=0))
-        told = crash.record(failed(), around(tmp_path, fs))
-        assert told == f"no crash file could be written ({code})"
-
-    def test_it_never_raises(self, tmp_path: Path) -> None:
-        def broken() -> NoReturn:
-            raise OSError("no clock")
-
-        told = crash.record(failed(), replace(around(tmp_path), now=broken))
-        assert told == "no crash file could be written (OSError)"
-
-
-class RandomLooking:
-    """Other bytes at every call."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def __call__(self, count: int) -> bytes:
-        self.calls += 1
-        return self.calls.to_bytes(count, "big")
 
 
 class TestKeptIn:
