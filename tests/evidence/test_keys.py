@@ -118,9 +118,16 @@ class TestSigningKeys:
         new_signing_key(root, "me")
         assert refusal(lambda: load_signing_key(root, "me", b"x")) is KeyCode.KEY_PASSPHRASE
 
-    def test_are_not_made_with_an_empty_passphrase(self, root: PrivateRoot) -> None:
-        assert refusal(lambda: new_signing_key(root, "me", b"")) is KeyCode.KEY_PASSPHRASE
+    @pytest.mark.parametrize("length", [0, 1_024, 4_096])
+    def test_are_not_made_with_a_passphrase_of_another_length(self, root: PrivateRoot, length: int) -> None:
+        """OpenSSL takes at most 1,023 bytes."""
+        assert refusal(lambda: new_signing_key(root, "me", b"x" * length)) is KeyCode.KEY_PASSPHRASE
         assert root.names() == ()
+
+    def test_are_made_with_the_longest_passphrase(self, root: PrivateRoot) -> None:
+        made = new_signing_key(root, "me", b"x" * 1_023)
+        opened = load_signing_key(root, "me", b"x" * 1_023)
+        assert public_key_id(opened.public_key()) == made.key_id
 
     def test_are_made_once(self, root: PrivateRoot, tmp_path: Path) -> None:
         first = new_signing_key(root, "me")

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 FOLDER: Final = "keys"
 KEY_BYTES: Final = 32
 FILE_LIMIT: Final = 65_536
+# What OpenSSL takes to encrypt a PKCS#8 file.
+PASSPHRASE_BYTES: Final = 1_023
 
 # RFC 7468, sections 10 and 11: the two labels of PKCS#8.
 _PLAIN: Final = b"-----BEGIN PRIVATE KEY-----"
@@ -64,13 +66,16 @@ def new_signing_key(root: PrivateRoot, name: str, passphrase: bytes | None = Non
         passphrase: encrypts the file; `None` leaves it in the clear.
 
     Raises:
-        KeyFileError: `key_passphrase` (empty), or the key that is there is refused, see `load_signing_key`.
+        KeyFileError: `key_passphrase` (empty, or over 1,023 bytes), or the key that is there is refused, see
+            `load_signing_key`.
         FileError: `name_form`, or the key cannot be written.
         RootError: the folder `keys` is not private.
     """
     check_outside_id(name)
     if passphrase is not None and not passphrase:
         raise _passphrase_fault(name, "An empty passphrase protects nothing; give one or leave it out.")
+    if passphrase is not None and len(passphrase) > PASSPHRASE_BYTES:
+        raise _passphrase_fault(name, "A passphrase has at most 1,023 bytes; give a shorter one.")
     fresh = Ed25519PrivateKey.from_private_bytes(root.around.entropy(KEY_BYTES))
     with root.child(FOLDER, create=True) as folder:
         created = _publish_once(folder, f"{name}.key", _private_pem(fresh, passphrase))
