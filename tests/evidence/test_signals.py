@@ -168,3 +168,45 @@ def test_in_another_thread_only_its_own_signals_wait() -> None:
         "thread.join()\n"
     )
     assert printed(code) == ["True", "True", "terminated"]
+
+
+class TestDelivery:
+    def test_a_handler_hears_at_the_point_of_choice_and_once(self) -> None:
+        """One that returns lets the program go on where the window does not insist."""
+        code = (
+            "signal.signal(number, lambda *_: say('handled'))\n"
+            "with TerminationWindow(insist=False) as window:\n"
+            "    send()\n"
+            "    say('before')\n"
+            "    say(window.deliver(), window.deliver())\n"
+            "say('after')\n"
+        )
+        assert printed(code) == ["before", "handled", "False False", "after"]
+
+    def test_what_a_handler_raises_comes_out_there(self) -> None:
+        code = (
+            "with TerminationWindow(insist=False) as window:\n"
+            "    send()\n"
+            "    try: window.deliver()\n"
+            "    except KeyboardInterrupt: say('caught', window.terminated())\n"
+            "say('after')\n"
+        )
+        assert printed(code, signal.SIGINT) == ["caught False", "after"]
+
+    def test_one_without_a_handler_is_told_and_waits_for_the_end(self) -> None:
+        code = PRELUDE + (
+            "with TerminationWindow(insist=False) as window:\n"
+            "    send()\n"
+            "    say(window.deliver(), window.deliver())\n"
+            "say('never')\n"
+        )
+        done = run_child(code, int(signal.SIGTERM))
+        assert (done.returncode, done.stdout) == (-signal.SIGTERM, "True True\n")
+
+    def test_an_undelivered_one_meets_its_handler_at_the_end(self) -> None:
+        code = (
+            "signal.signal(number, lambda *_: say('handled'))\n"
+            "with TerminationWindow(insist=False): send()\n"
+            "say('after')\n"
+        )
+        assert printed(code) == ["handled", "after"]

@@ -367,6 +367,18 @@ except BaseException as fault:
             out, _ = process.communicate(timeout=10)
         assert out == b"SystemExit True\n"
 
+    def test_by_a_handler_that_raises_again_and_again(self, tmp_path: Path) -> None:
+        """P10: whatever a handler raises, and however often, the tree is dead first."""
+        pids = tmp_path / "pids"
+        handler = "def raising(*_): raise RuntimeError\nsignal.signal(signal.SIGTERM, raising)\n"
+        with runner(handler + self.TOLD.format(call=f"run({WAITING!r}, limits=Limits(60))"), pids) as process:
+            noted(pids, "main")
+            for _ in range(3):
+                process.terminate()
+                time.sleep(0.002)
+            out, _ = process.communicate(timeout=10)
+        assert out == b"RuntimeError True\n"
+
     def test_during_the_grace(self, tmp_path: Path) -> None:
         """P10 F9: an interruption does not wait for a grace that is already running."""
         pids = tmp_path / "pids"

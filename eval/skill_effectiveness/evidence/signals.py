@@ -40,9 +40,14 @@ class TerminationWindow:
     Handlers belong to the main thread. In a window of any other thread only the mask is set: a signal that
     the main thread takes has its ordinary effect at once, and a process that dies of it leaves what SIGKILL
     leaves.
+
+    Args:
+        insist: raise `Terminated` when the handlers of what arrived have returned. Without it a handler that
+            returns has decided that the program goes on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, insist: bool = True) -> None:
+        self._insist = insist
         self._recorded: list[int] = []
         self._watched: tuple[int, ...] = ()
         self._handlers: dict[int, Handler] = {}
@@ -72,6 +77,24 @@ class TerminationWindow:
             self._take(pending)
         return bool(self._recorded)
 
+    def deliver(self) -> bool:
+        """Let the former handlers hear what has arrived, at this point of the caller's choosing.
+
+        Returns:
+            Whether something has arrived that no handler here can hear; it has its effect when the window
+            ends, so the caller had better come to an end.
+
+        Raises:
+            BaseException: what a handler raises. What arrived besides stays for the end of the window.
+        """
+        self.terminated()
+        for number in tuple(self._recorded):
+            former = self._handlers.get(number)
+            if callable(former):
+                self._recorded.remove(number)
+                former(number, None)
+        return bool(self._recorded)
+
     def __exit__(
         self, _type: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
@@ -81,7 +104,7 @@ class TerminationWindow:
         for number in arrived:
             # Kills the process if nothing handles it; a handler may also raise.
             signal.raise_signal(number)
-        if arrived:
+        if arrived and self._insist:
             raise Terminated(arrived[0]) from error
 
     def _take_handlers(self) -> None:

@@ -27,7 +27,7 @@ import selectors
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.evidence.signals import Terminated
+from skill_effectiveness.evidence.signals import TerminationWindow
 from skill_effectiveness.execution.carriers import kill_carriers
 from skill_effectiveness.execution.outcome import Ended, ProcessResult, StartFault, start_fault
 from skill_effectiveness.execution.streams import Streams, unheard
@@ -93,14 +93,17 @@ def run_process(
     order = StartOrder(argv, str(cwd), env, token, limits.grace_seconds).encoded()
     if order is None:
         return ProcessResult(Ended.UNSTARTABLE, start_fault=StartFault.ARGUMENT_FORM, token=token)
-    try:
-        call = _Call(token, stdin=stdin, limits=limits, on_line=on_line, around=around, began=began)
-    except OSError:
-        return ProcessResult(Ended.UNSTARTABLE, start_fault=StartFault.NO_RESOURCES, token=token)
-    try:
-        call.run(order, cancelled)
-    finally:
-        call.reap()
+    # A handler that raises wherever the program happens to be could leave a part of the tree alive, at the
+    # latest while the first exception is being dealt with; so handlers are called between two steps only.
+    with TerminationWindow(insist=False) as window:
+        try:
+            call = _Call(token, stdin=stdin, limits=limits, on_line=on_line, around=around, began=began)
+        except OSError:
+            return ProcessResult(Ended.UNSTARTABLE, start_fault=StartFault.NO_RESOURCES, token=token)
+        try:
+            call.run(order, cancelled, window)
+        finally:
+            call.reap(window)
     return call.result()
 
 
@@ -127,7 +130,6 @@ class _Call:
         self._marked: int | None = None
         self._marked_at = began
         self._ended: Ended | None = None
-        self._reaped = False
         self._found, self._alive = 0, 0
         with ExitStack() as undo:
             self._selector = undo.enter_context(selectors.DefaultSelector())
@@ -141,13 +143,16 @@ class _Call:
             self._selector.register(self._supervision, selectors.EVENT_READ)
             undo.pop_all()
 
-    def run(self, order: bytes, cancelled: Callable[[], bool]) -> None:
+    def run(self, order: bytes, cancelled: Callable[[], bool], window: TerminationWindow) -> None:
         """Start the program, write and read until it is over or has to be."""
         self._supervision.give(order, self._limits.wall_seconds)
         until = self._began + self._limits.wall_seconds
         while self._undecided():
             self._step(until)
-            if self._undecided():
+            unhandled = window.deliver()
+            if self._undecided() and unhandled:
+                self._end(Ended.CANCELLED, at_once=True)
+            elif self._undecided():
                 self._judge(cancelled=cancelled())
         if self._ended is None and self._supervision.ended is not None:
             self._streams.drain()
@@ -192,33 +197,21 @@ class _Call:
         else:
             self._supervision.ask()
 
-    def reap(self) -> None:
-        """Return only when the tree is dead; interruptions wait until then, and make the end a quick one."""
-        interruption: BaseException | None = None
-        until = self._monotonic() + self._limits.grace_seconds + REPORT_SECONDS
+    def reap(self, window: TerminationWindow) -> None:
+        """Return only when the tree is dead; a signal meanwhile makes the end a quick one."""
         if self._undecided():
             self._end(Ended.CANCELLED, at_once=True)  # an exception is on its way to the caller
-        while not self._reaped:
-            try:
-                self._reap(until)
-            except (KeyboardInterrupt, SystemExit, Terminated) as fault:
-                interruption = fault
-                self._supervision.kill()
-        if interruption is not None:
-            raise interruption
-
-    def _reap(self, until: float) -> None:
-        overdue = until - REPORT_SECONDS + OVERDUE_SECONDS
+        overdue = self._monotonic() + self._limits.grace_seconds + OVERDUE_SECONDS
+        until = overdue - OVERDUE_SECONDS + REPORT_SECONDS
         while not self._supervision.over and self._monotonic() < until:
             self._step(until)
-            if self._monotonic() >= overdue:
+            if window.terminated() or self._monotonic() >= overdue:
                 self._supervision.kill()
         self._streams.close()
         self._supervision.close(EXIT_SECONDS)
         if self._supervision.unstartable is None and not self._supervision.sure:
             self._found, self._alive = kill_carriers(self._token, self._supervision.started, self._around)
         self._selector.close()
-        self._reaped = True
 
     def result(self) -> ProcessResult:
         """The record of a call that is over."""
