@@ -133,6 +133,21 @@ def draws(seed: bytes, use: str) -> Iterator[int]:
     return _words(state.digest)
 
 
+def draw_bytes(seed: bytes, use: str, words: int) -> bytes:
+    """The first words of the same stream at once, four little-endian bytes each.
+
+    Args:
+        seed: what the plan keeps secret until it is opened.
+        use: what the words are for.
+        words: how many, from 0.
+
+    Raises:
+        CanonicalError: `use` holds half a surrogate pair.
+        ValueError: a negative number.
+    """
+    return hashlib.shake_256(dump({"seed": seed.hex(), "use": use})).digest(_WORD * words)
+
+
 def _words(digest: Callable[[int], bytes]) -> Iterator[int]:
     done, size = 0, _FIRST_BLOCK
     while True:
