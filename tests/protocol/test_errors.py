@@ -3,8 +3,8 @@ from __future__ import annotations
 from skill_effectiveness.protocol.errors import ProtocolCode, ProtocolError, fixture_invalid
 
 
-def test_one_code_for_every_unusable_frozen_input() -> None:
-    assert list(ProtocolCode) == ["fixture_invalid"]
+def test_the_codes_are_closed() -> None:
+    assert list(ProtocolCode) == ["fixture_invalid", "gates_changed", "capability_invalid"]
 
 
 def test_an_error_tells_where_and_what() -> None:

@@ -52,6 +52,7 @@ class TestCommittedGates:
     """Statement T2 for the gates: the committed file is pinned byte by byte."""
 
     def test_the_bytes_are_pinned(self) -> None:
+        """T2: the gates file is pinned byte by byte."""
         assert (
             hashlib.sha256(COMMITTED).hexdigest()
             == "1579789659ddc1a8b467d97d44e699fc833aad2d801e01de9d3ba667387c23a6"

@@ -5,10 +5,7 @@ import json
 import jsonschema
 import pytest
 
-from skill_effectiveness.protocol.cases import AnswersFile, CasesFile
 from skill_effectiveness.protocol.document import FrozenModel
-from skill_effectiveness.protocol.gates import PilotGates
-from skill_effectiveness.protocol.policy import LicencePolicy
 from skill_effectiveness.protocol.published import published_models
 from skill_effectiveness.protocol.resources import frozen_folder
 
@@ -19,15 +16,36 @@ DOCUMENTS = [
     ("reviewer-known-answers.schema.json", "fixtures/reviewer-calibration-known-answers.json"),
     ("pilot-gates.schema.json", "fixtures/pilot-gates.json"),
     ("licence-policy.schema.json", "fixtures/licence-policy.json"),
+    ("smoke-fixture.schema.json", "fixtures/e10-smoke.json"),
+    *(("arm-template.schema.json", f"arms/{scope}{arm}.json") for scope in "SM" for arm in "012g"),
+    *(
+        ("profile-arm-template.schema.json", f"arms/profile/profile-{arm}.json")
+        for arm in ("off", "full", "reference")
+    ),
 ]
 
 
 def test_the_documents_of_this_room() -> None:
-    assert published_models() == {
-        "reviewer-case-bank.schema.json": CasesFile,
-        "reviewer-known-answers.schema.json": AnswersFile,
-        "pilot-gates.schema.json": PilotGates,
-        "licence-policy.schema.json": LicencePolicy,
+    assert {
+        name.removesuffix(".schema.json"): model.__name__ for name, model in published_models().items()
+    } == {
+        "reviewer-case-bank": "CasesFile",
+        "reviewer-known-answers": "AnswersFile",
+        "pilot-gates": "PilotGates",
+        "licence-policy": "LicencePolicy",
+        "arm-template": "SkillContentTemplate",
+        "profile-arm-template": "ProfileTemplate",
+        "arm-manifest": "SkillContentManifest",
+        "profile-arm-manifest": "ProfileManifest",
+        "arm-registry-plan": "SkillContentPlan",
+        "profile-arm-registry-plan": "ProfilePlan",
+        "task": "TaskRecord",
+        "held-out-task": "HeldOutTask",
+        "task-reference": "TaskReference",
+        "host-residual-row": "HostResidualRow",
+        "skill-events-row": "SkillEventsRow",
+        "capability-probe": "CapabilityProbe",
+        "smoke-fixture": "SmokeFixture",
     }
 
 

@@ -6,9 +6,16 @@ from enum import StrEnum
 
 
 class ProtocolCode(StrEnum):
-    """Why a frozen input is not the one that was frozen (calibration.md section 3, table of codes)."""
+    """Why a frozen input is not the one that was frozen.
+
+    `fixture_invalid`: a frozen file is missing, malformed or another one (calibration.md section 3, table of
+    codes). `gates_changed`: gates that a caller brought differ where they may not (trials.md section 1).
+    `capability_invalid`: what a capability probe left is not what one leaves (trials.md section 8).
+    """
 
     FIXTURE_INVALID = "fixture_invalid"
+    GATES_CHANGED = "gates_changed"
+    CAPABILITY_INVALID = "capability_invalid"
 
 
 class ProtocolError(Exception):
