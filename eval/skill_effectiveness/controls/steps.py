@@ -1,0 +1,297 @@
+"""The steps of an active control in one private folder, each taken once (controls.md sections 3 to 7).
+
+| step | reads | publishes |
+|---|---|---|
+| `prepare_root` | the request | claim, controller state, selector input, in that order |
+| `finalize_root` | those, a decision | the selection |
+| `measure_root` | all before, the owner reference | the measurement, pass or fail |
+| `declare_root` | all before | the matched-call evidence of one scope |
+
+Every step holds the folder's lock, judges its listing first and reads everything before it again. What is
+to be published is staged first, so that a step cut off by a crash is finished by the same command; a step
+whose result is gone, with nothing staged, has been tampered with and is not taken again.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from skill_effectiveness.controls import chain
+from skill_effectiveness.controls.documents import (
+    CLAIM_FILE,
+    EVIDENCE_FILES,
+    MEASUREMENT_FILE,
+    SELECTION_FILE,
+    SELECTOR_INPUT_FILE,
+    STATE_FILE,
+    Claim,
+    ControllerState,
+    Measurement,
+    Selection,
+    SelectorInput,
+    line_of,
+    read_control_document,
+)
+from skill_effectiveness.controls.errors import ControlCode, ControlError
+from skill_effectiveness.controls.matched_call import check_bundle_ids, declare
+from skill_effectiveness.evidence.lock import Lock
+from skill_effectiveness.evidence.names import temporary_of
+from skill_effectiveness.evidence.pair import pending_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skill_effectiveness.controls.chain import Preparation, Request
+    from skill_effectiveness.controls.documents import Decision, MatchedCallEvidence, OwnerReference
+    from skill_effectiveness.controls.registry import PairRegistry
+    from skill_effectiveness.evidence.root import PrivateRoot
+    from skill_effectiveness.protocol.document import FrozenModel
+    from skill_effectiveness.protocol.registries import Scope
+
+LOCK_FILE: Final = ".active-control.lock"
+MEASURED_FILE: Final = ".owner-relative-measurement.lock"
+"""Says that a measurement was attempted here, so that a failed one cannot be taken away and made again."""
+
+LOCK_WAIT_SECONDS: Final = 60.0
+PREPARED: Final = (CLAIM_FILE, STATE_FILE, SELECTOR_INPUT_FILE)
+PUBLISHED: Final = (*PREPARED, SELECTION_FILE, MEASUREMENT_FILE, *EVIDENCE_FILES.values())
+_OWN: Final = frozenset(
+    {
+        *PUBLISHED,
+        *(pending_name(name) for name in PUBLISHED),
+        LOCK_FILE,
+        f"{LOCK_FILE}.holder",
+        MEASURED_FILE,
+    }
+)
+
+DocumentT = TypeVar("DocumentT", bound="FrozenModel")
+
+
+@contextmanager
+def held(root: PrivateRoot, action: str) -> Iterator[None]:
+    """Hold the folder's lock, with our interrupted writes dropped and nothing foreign beside ours.
+
+    Raises:
+        LockError: somebody else holds it.
+        ControlError: `root_foreign`.
+    """
+    with Lock(root, LOCK_FILE).hold(LOCK_WAIT_SECONDS, action):
+        root.sweep()
+        for name in root.names():
+            if name not in _OWN and temporary_of(name) not in _OWN:
+                raise ControlError(
+                    ControlCode.ROOT_FOREIGN,
+                    name,
+                    "no step of an active control makes this; use a folder that holds nothing else.",
+                )
+        yield
+
+
+def prepare_root(root: PrivateRoot, request: Request, registry: PairRegistry | None = None) -> Preparation:
+    """Publish what a selector will see, and what only the controller knows.
+
+    Raises:
+        ControlError: `root_used`, `root_spent`, `root_foreign`, `pair_reused`, or a rule of the candidates.
+    """
+    with held(root, "prepare"):
+        found = _begun(root)
+        if found is None:
+            preparation = chain.prepare(request, root.around.entropy)
+            if registry is not None:
+                registry.record_preparation(root, preparation)
+            _stage(root, _documents(preparation))
+        else:
+            preparation = found
+            _demand_same_request(preparation, request)
+        for name, document in _documents(preparation).items():
+            root.publish(name, line_of(document))
+        _unstage(root, PREPARED)
+        return preparation
+
+
+def finalize_root(root: PrivateRoot, decision: Decision) -> Selection:
+    """Publish the sealed selection of a decision.
+
+    Raises:
+        ControlError: `root_used`, `step_missing`, `decision_unfit`, `chain_broken`, `document_invalid`.
+    """
+    with held(root, "finalize"):
+        _demand_untaken(root, SELECTION_FILE)
+        selection = chain.select(read_preparation(root), decision)
+        _publish(root, SELECTION_FILE, selection)
+        return selection
+
+
+def measure_root(
+    root: PrivateRoot, reference: OwnerReference, registry: PairRegistry | None = None
+) -> Measurement:
+    """Publish how the choice compares with the owner's texts; once, whatever comes out.
+
+    Raises:
+        ControlError: `root_used`, `root_spent`, `step_missing`, `reference_differs`, `chain_broken`.
+    """
+    with held(root, "measure"):
+        _demand_untaken(root, MEASUREMENT_FILE)
+        staged = root.exists(pending_name(MEASUREMENT_FILE))
+        if root.exists(MEASURED_FILE) and not staged:
+            raise _spent(MEASUREMENT_FILE)
+        selection = read_selection(root)
+        measurement = chain.measure(selection, reference)
+        if registry is not None:
+            registry.record_measurement(root, selection)
+        # Staged before the mark and published after it: after a crash one of them tells what happened.
+        root.replace(pending_name(MEASUREMENT_FILE), line_of(measurement))
+        root.publish(MEASURED_FILE, line_of(chain.measured_mark(measurement)))
+        root.publish(MEASUREMENT_FILE, line_of(measurement))
+        _unstage(root, (MEASUREMENT_FILE,))
+        return measurement
+
+
+def declare_root(  # each file that it rests on is named by the caller and must be the folder's own
+    root: PrivateRoot, reference: OwnerReference, scope: Scope, *, active: str, oracle: str
+) -> MatchedCallEvidence:
+    """Publish the matched-call contract of one scope.
+
+    Args:
+        root: the folder of the selection.
+        reference: the owner's texts.
+        scope: which of the two.
+        active: bundle id of the chosen control, which must be the derived one.
+        oracle: bundle id of the oracle, which must be the derived one.
+
+    Raises:
+        ControlError: `root_used`, `step_missing`, `bundle_id_free`, `measurement_failed`, `contents_equal`,
+            `reference_differs`, `chain_broken`.
+    """
+    with held(root, "matched-call"):
+        name = EVIDENCE_FILES[scope]
+        _demand_untaken(root, name)
+        selection, measurement = read_selection(root), read_measurement(root)
+        check_bundle_ids(selection, scope, active=active, oracle=oracle)
+        evidence = declare(selection, measurement, reference, scope)
+        _publish(root, name, evidence)
+        return evidence
+
+
+def read_preparation(root: PrivateRoot) -> Preparation:
+    """The three documents of a prepared folder, held against each other.
+
+    Raises:
+        ControlError: `step_missing`, `document_invalid`, `chain_broken`.
+    """
+    found = chain.Preparation(
+        _read(root, Claim, CLAIM_FILE),
+        _read(root, ControllerState, STATE_FILE),
+        _read(root, SelectorInput, SELECTOR_INPUT_FILE),
+    )
+    chain.check_preparation(found)
+    return found
+
+
+def read_selection(root: PrivateRoot) -> Selection:
+    """The selection of a folder, which must follow from the preparation beside it.
+
+    Raises:
+        ControlError: `step_missing`, `document_invalid`, `chain_broken`.
+    """
+    selection = _read(root, Selection, SELECTION_FILE)
+    if chain.select(read_preparation(root), selection.decision) != selection:
+        raise ControlError(
+            ControlCode.CHAIN_BROKEN, SELECTION_FILE, "it does not follow from the preparation beside it."
+        )
+    return selection
+
+
+def read_measurement(root: PrivateRoot) -> Measurement:
+    """The measurement of a folder, by itself.
+
+    Raises:
+        ControlError: `step_missing`, `document_invalid`.
+    """
+    return _read(root, Measurement, MEASUREMENT_FILE)
+
+
+def _begun(root: PrivateRoot) -> Preparation | None:
+    """A preparation that a crash interrupted; None where nothing was claimed yet."""
+    claimed = root.exists(CLAIM_FILE)
+    staged = root.exists(pending_name(STATE_FILE))
+    if not claimed:
+        others = [name for name in PUBLISHED if root.exists(name)]
+        if others:
+            raise _spent(CLAIM_FILE)
+        # Staged without a claim: nobody was promised anything, so a new draw is no second one.
+        _unstage(root, PREPARED)
+        return None
+    if not staged:
+        complete = all(root.exists(name) for name in PREPARED)
+        raise _used(CLAIM_FILE) if complete else _spent(CLAIM_FILE)
+    found = chain.Preparation(
+        _read(root, Claim, CLAIM_FILE),
+        _read(root, ControllerState, pending_name(STATE_FILE)),
+        _read(root, SelectorInput, pending_name(SELECTOR_INPUT_FILE)),
+    )
+    try:
+        chain.check_preparation(found)
+    except ControlError as error:
+        raise _spent(CLAIM_FILE) from error
+    return found
+
+
+def _demand_same_request(found: Preparation, request: Request) -> None:
+    shown = found.selector_input
+    packages = sorted(candidate.package_hash for candidate in request.candidates)
+    same = (
+        (shown.brief, shown.rubric, shown.constraint_spec)
+        == (request.brief, request.rubric, request.constraints)
+        and found.state.owner_reference_hash == request.reference.reference_hash
+        and [candidate.package_hash for candidate in found.state.candidate_packages] == packages
+    )
+    if not same:
+        raise _used(CLAIM_FILE)
+
+
+def _documents(preparation: Preparation) -> dict[str, FrozenModel]:
+    """In the order of their publication."""
+    return {
+        CLAIM_FILE: preparation.claim,
+        STATE_FILE: preparation.state,
+        SELECTOR_INPUT_FILE: preparation.selector_input,
+    }
+
+
+def _stage(root: PrivateRoot, documents: dict[str, FrozenModel]) -> None:
+    for name, document in documents.items():
+        root.replace(pending_name(name), line_of(document))
+
+
+def _unstage(root: PrivateRoot, names: tuple[str, ...]) -> None:
+    # The state's goes first: where it is staged, the others are, and the same command can finish.
+    for name in sorted(names, key=lambda name: name != STATE_FILE):
+        root.remove(pending_name(name))
+
+
+def _publish(root: PrivateRoot, name: str, document: FrozenModel) -> None:
+    root.publish(name, line_of(document))
+
+
+def _read(root: PrivateRoot, model: type[DocumentT], name: str) -> DocumentT:
+    if not root.exists(name):
+        raise ControlError(ControlCode.STEP_MISSING, name, "it is not there; take the earlier step first.")
+    return read_control_document(model, root.read(name), name)
+
+
+def _demand_untaken(root: PrivateRoot, name: str) -> None:
+    if root.exists(name):
+        raise _used(name)
+
+
+def _used(name: str) -> ControlError:
+    return ControlError(ControlCode.ROOT_USED, name, "this step was taken here already, and stays as it is.")
+
+
+def _spent(name: str) -> ControlError:
+    return ControlError(
+        ControlCode.ROOT_SPENT, name, "it was claimed here and is gone; keep the folder, start in a new one."
+    )
