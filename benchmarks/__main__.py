@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SUPPORT = {"__init__", "__main__", "harness"}
+SUPPORT = {"__init__", "__main__", "harness", "trial_bench"}
 
 
 def main() -> int:

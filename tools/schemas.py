@@ -17,14 +17,14 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 on a difference")
     check = parser.parse_args().check
     wanted = published()
-    present = {path.name: path.read_bytes() for path in FOLDER.glob("*.json")}
+    present = {path.relative_to(FOLDER).as_posix(): path.read_bytes() for path in FOLDER.rglob("*.json")}
     differing = [name for name, data in wanted.items() if present.get(name) != data]
     foreign = sorted(set(present) - set(wanted))
     for name in differing:
         if check:
             print(f"schemas/{name} is not what its model says; run make schemas", file=sys.stderr)
         else:
-            FOLDER.mkdir(exist_ok=True)
+            (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)
             (FOLDER / name).write_bytes(wanted[name])
             print(f"wrote schemas/{name}")
     for name in foreign:

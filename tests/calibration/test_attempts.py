@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import json
 import shutil
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,14 +11,19 @@ import pytest
 from skill_effectiveness.calibration.attempts import attempt_name
 from skill_effectiveness.calibration.errors import ExaminationRefused, RefusalCode
 from skill_effectiveness.calibration.models import Sample, SampleIntent, to_json
+from skill_effectiveness.calibration.repeats import derive_again
 from skill_effectiveness.calibration.reviewer import Reviewer
 from skill_effectiveness.evidence.canonical import digest_object, dump_line
 from skill_effectiveness.evidence.documents import validate
+from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
+from skill_effectiveness.evidence.signals import Terminated
+from skill_effectiveness.protocol.words import BankName
 from tests.support.examinations import (
     OTHER,
     PLAN,
     Anything,
     Scripted,
+    UnsyncedFs,
     always,
     line,
     open_out,
@@ -26,11 +33,13 @@ from tests.support.examinations import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from skill_effectiveness.evidence.root import PrivateRoot
 
 Asked = list[str]
+METRICS = "reviewer-calibration-metrics.json"
 
 
 @pytest.fixture
@@ -52,6 +61,21 @@ def resume(out: PrivateRoot, asked: Asked) -> tuple[RefusalCode, str | None]:
     with pytest.raises(ExaminationRefused) as caught:
         run_examination(out, simulated(before=asked.append), resume=True)
     return caught.value.code, caught.value.field
+
+
+def terminate() -> None:
+    raise Terminated(signal.SIGTERM)
+
+
+def put(path: Path, kind: str) -> None:
+    """Something of this kind at a path."""
+    if kind == "folder":
+        path.mkdir(mode=0o700)
+    elif kind == "link":
+        path.symlink_to(path.with_name("r01-a1"))
+    else:
+        path.write_bytes(b"" if kind == "empty file" else b"text")
+        path.chmod(0o600)
 
 
 def rewrite(folder: Path, change: Anything) -> None:
@@ -102,6 +126,167 @@ class TestNames:
         assert resume(out, asked)[0] is RefusalCode.FOLDER_UNUSABLE
         assert asked == []
 
+    @pytest.mark.parametrize("kind", ["empty file", "text", "folder", "link"])
+    @pytest.mark.parametrize("beside", ["r01-a1", "r02-a1"])
+    def test_nothing_lies_behind_an_attempt_with_its_sample(
+        self, out: PrivateRoot, asked: Asked, tmp_path: Path, beside: str, kind: str
+    ) -> None:
+        """No attempt of ours begins there, so it is named, and not passed over because nobody looks."""
+        path = tmp_path / "out/attempts" / beside.replace("a1", "a2")
+        put(path, kind)
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, path.name)
+        with pytest.raises(ExaminationRefused) as caught:
+            derive_again(out, BankName.JUDGED)
+        assert caught.value.field == path.name
+        assert asked == []
+
+    @pytest.mark.parametrize("kind", ["empty file", "text", "folder"])
+    def test_nothing_lies_behind_an_attempt_that_is_not_spent(
+        self, out: PrivateRoot, asked: Asked, tmp_path: Path, kind: str
+    ) -> None:
+        """An attempt that made no call is taken up again first."""
+        attempt = tmp_path / "out/attempts/r02-a1"
+        shutil.rmtree(attempt)
+        attempt.mkdir(mode=0o700)
+        put(attempt.with_name("r02-a2"), kind)
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r02-a2")
+        assert asked == []
+
+    @pytest.mark.parametrize("name", ["r01-a1", "r01-a1.txt", "note.json", ".json"])
+    def test_nothing_lies_beside_the_endings(
+        self, out: PrivateRoot, asked: Asked, tmp_path: Path, name: str
+    ) -> None:
+        (tmp_path / "out/endings").mkdir(mode=0o700)
+        (tmp_path / "out/endings" / name).touch(mode=0o600)
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, name)
+
+
+class TestSignals:
+    """A signal during an attempt ends it like everything else that spends it: with a record."""
+
+    def ended_at(self, tmp_path: Path, concerned: Callable[[str], bool], operation: str) -> Asked:
+        """The calls of an examination that a signal ends at the first such write, and that is resumed."""
+        asked: Asked = []
+        stop = Injection(operation, before=terminate, about=concerned)
+        with pytest.raises(Terminated):
+            run_examination(open_out(tmp_path, FaultFs(UnsyncedFs(), stop)), simulated(before=asked.append))
+        run_examination(open_out(tmp_path), simulated(before=asked.append), resume=True)
+        return asked
+
+    def endings(self, tmp_path: Path) -> dict[str, tuple[str, str]]:
+        found = (json.loads(path.read_bytes()) for path in (tmp_path / "out/endings").glob("*.json"))
+        return {each["attempt"]: (each["ending"], each["detail"]) for each in found}
+
+    def test_during_the_call(self, tmp_path: Path) -> None:
+        """R28: its cost is unknown, and it counts among the three."""
+        asked: Asked = []
+        calls = iter([terminate])
+
+        def before(sample_id: str) -> None:
+            asked.append(sample_id)
+            next(calls, lambda: None)()
+
+        with pytest.raises(Terminated):
+            run_examination(open_out(tmp_path), simulated(before=before))
+        record = json.loads((tmp_path / "out/endings/r01-a1.json").read_bytes())
+        assert (record["ending"], record["detail"], record["synthetic"]) == ("cancelled", "signal", True)
+        assert set(record["usage"].values()) == {None}
+        run_examination(open_out(tmp_path), simulated(before=before), resume=True)
+        assert asked == ["r01-a1", "r01-a2", "r02-a1"]
+
+    def test_while_its_ending_is_written(self, tmp_path: Path) -> None:
+        """R28: whatever it was about to say; there is a record all the same."""
+        stop = Injection("link", before=terminate, about=lambda path: "endings" in path)
+        plan = type(PLAN)(model="m", reviewer_family="f")
+        with pytest.raises(Terminated):
+            run_examination(
+                open_out(tmp_path, FaultFs(UnsyncedFs(), stop)),
+                Reviewer.real(Scripted(always("nonsense"))),
+                plan,
+            )
+        assert stop.hits == 1
+        assert self.endings(tmp_path) == {"r01-a1": ("cancelled", "signal")}
+
+    def test_before_anything_is_spent(self, tmp_path: Path) -> None:
+        """R28: the same attempt is taken up again, and there is nothing to record."""
+        asked = self.ended_at(tmp_path, lambda path: "sample-ledger" in path, "create_exclusive")
+        assert asked == ["r01-a1", "r02-a1"]
+        assert not (tmp_path / "out/endings").exists()
+
+    def test_between_intent_and_ledger(self, tmp_path: Path) -> None:
+        """R28: spent without a call."""
+        intent = tmp_path / "out/attempts/r01-a1/samples/.r01-a1.intent.json"
+        asked = self.ended_at(
+            tmp_path, lambda path: intent.exists() and "sample-ledger" in path, "create_exclusive"
+        )
+        assert asked == ["r01-a2", "r02-a1"]
+        assert self.endings(tmp_path) == {"r01-a1": ("never_called", "signal")}
+
+    def test_between_sample_and_completion(self, tmp_path: Path) -> None:
+        """R9: an answer that no intent confirms."""
+        sample = tmp_path / "out/attempts/r01-a1/samples/r01-a1.json"
+        asked = self.ended_at(
+            tmp_path, lambda path: sample.exists() and "intent.json" in path, "create_exclusive"
+        )
+        assert asked == ["r01-a1", "r01-a2", "r02-a1"]
+        assert self.endings(tmp_path) == {"r01-a1": ("cancelled", "signal")}
+
+    def test_after_the_completion(self, tmp_path: Path) -> None:
+        """R28: what is complete counts, whenever the signal comes."""
+        attempt = tmp_path / "out/attempts/r02-a1"
+        asked = self.ended_at(tmp_path, lambda path: str(attempt) in path, "mkdir")
+        assert asked == ["r01-a1", "r02-a1"]
+        assert not (tmp_path / "out/endings").exists()
+
+    def test_that_cannot_be_recorded(self, tmp_path: Path) -> None:
+        """F10: the signal is what is heard of; the attempt counts as one that nobody lived to end."""
+        full = Injection("mkdir", errno.ENOSPC, nth=0, about=lambda path: "endings" in path)
+        with pytest.raises(Terminated):
+            run_examination(
+                open_out(tmp_path, FaultFs(UnsyncedFs(), full)), simulated(before=lambda _id: terminate())
+            )
+        found = run_examination(open_out(tmp_path), resume=True)
+        assert found.calls == 2
+
+
+class TestOrientation:
+    @pytest.mark.parametrize("name", ["observations/r02-a1.json", ".orientation.key"])
+    def test_what_the_key_does_not_draw_does_not_count(
+        self, out: PrivateRoot, asked: Asked, tmp_path: Path, name: str
+    ) -> None:
+        """R4 R16: an observation turned over as a whole, or another key, at a resume and wherever a licence
+        would read the examination again.
+        """
+        path = tmp_path / "out/attempts/r02-a1" / name
+        if name.endswith("key"):
+            path.write_bytes(bytes(32))
+        else:
+            observation = json.loads(path.read_bytes())
+            for shown in observation["shown"]:
+                shown["orientation"] = 1 - shown["orientation"]
+                shown["verdict"] = {"A win": "B win", "B win": "A win"}.get(shown["verdict"], "tie")
+            path.write_bytes(dump_line(observation))
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r02-a1")
+        with pytest.raises(ExaminationRefused, match="orientation key") as caught:
+            derive_again(out, BankName.JUDGED)
+        assert (caught.value.code, caught.value.field) == (RefusalCode.SAMPLES_INVALID, "r02-a1")
+        assert asked == []
+
+    def test_a_published_commitment_to_another_key(self, out: PrivateRoot, asked: Asked) -> None:
+        """R4: whoever replaced keys and observations together has a sheet that says so."""
+        sheet = json.loads(out.read(METRICS))
+        sheet["reviewers"][0]["orientation_key_hashes"][0] = OTHER
+        out.replace(METRICS, dump_line(sheet))
+        assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, METRICS)
+        with pytest.raises(ExaminationRefused) as caught:
+            derive_again(out, BankName.JUDGED)
+        assert caught.value.code is RefusalCode.SAMPLES_INVALID
+        # A sheet that commits to nothing is rebuilt.
+        out.remove(METRICS)
+        run_examination(out, simulated(before=asked.append), resume=True)
+        assert derive_again(out, BankName.JUDGED).sheet.reviewers
+        assert asked == []
+
 
 class TestAskingAgain:
     @pytest.mark.parametrize("damage", ["unlink", "mode", "stray"])
@@ -121,6 +306,16 @@ class TestAskingAgain:
             stray.write_bytes(b"{}")
             stray.chmod(0o600)
         assert resume(out, asked) == (RefusalCode.SAMPLES_INVALID, "r02-a1")
+        assert asked == []
+
+    def test_figures_alone_say_as_well_that_everything_was_there(
+        self, out: PrivateRoot, asked: Asked, tmp_path: Path
+    ) -> None:
+        """R28: a repeat is not drawn anew because the pair and its attempt were taken away together."""
+        for name in ("reviewer-calibration.json", "reviewer-calibration-result.json"):
+            (tmp_path / "out" / name).unlink()
+        shutil.rmtree(tmp_path / "out/attempts/r02-a1")
+        assert resume(out, asked) == (RefusalCode.PUBLICATION_DIFFERS, METRICS)
         assert asked == []
 
     @pytest.mark.parametrize("name", ["reviewer-calibration.json", "reviewer-calibration-result.json"])

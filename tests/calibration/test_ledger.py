@@ -12,7 +12,7 @@ from skill_effectiveness.calibration.models import to_json
 from skill_effectiveness.calibration.receipts import Listing
 from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
-from tests.support.examinations import Anything, Receipts, line, receipts
+from tests.support.examinations import ORIENTATION, Anything, Receipts, line, receipts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ def listing(*ids: str) -> Listing:
     parts: list[Anything] = [
         {sample_id: line(getattr(each, RECORDS[part])) for sample_id, each in found.items()} for part in PARTS
     ]
-    return Listing(ROOT, *parts)
+    return Listing(ROOT, *parts, orientation_key=ORIENTATION)
 
 
 def without(root: Listing, sample_id: str, *parts: str) -> Listing:
@@ -194,6 +194,12 @@ def tampered(part: str, **fields: Anything) -> Callable[[Receipts], tuple[str, b
     return lambda found: (part, changed(getattr(found, RECORDS[part]), **fields))
 
 
+def caught_code(found: Listing) -> str:
+    with pytest.raises(CalibrationError) as caught:
+        judge_sample(found, "a")
+    return caught.value.code.value
+
+
 class TestOneSample:
     @pytest.mark.parametrize(
         ("change", "code"),
@@ -282,6 +288,46 @@ class TestOneSample:
     def test_without_an_observation_it_was_shown_in_bank_orientation(self) -> None:
         found = judge_sample(without(listing("a"), "a", "observations"), "a")
         assert found.observation is None
+
+    def test_turned_over_with_its_verdict_it_is_not_what_the_key_draws(self) -> None:
+        """R4 R16: bits and verdicts edited together still give the stored judgements."""
+        over = [{"case_id": "c-1", "orientation": 0, "verdict": "B win"}]
+        found = with_file(
+            listing("a"), "observations", "a", changed(receipts("a", ROOT).observation, shown=over)
+        )
+        assert caught_code(found) == "sample_invalid"
+        assert answer(judge_receipts(found), "b") == "artifact_root_quarantined"
+
+    @pytest.mark.parametrize(
+        ("key", "code"),
+        [
+            (bytes(32), "sample_invalid"),
+            (ORIENTATION + b"\0", "sample_invalid"),
+            (None, "sample_invalid"),
+            (ORIENTATION[:31], "artifact_root_quarantined"),
+            (b"", "artifact_root_quarantined"),
+            (FileError(Fault(FileCode.FILE_MODE, "x", "x has mode 0644.")), "artifact_root_quarantined"),
+        ],
+    )
+    def test_another_key_beside_it_is_told(self, key: Anything, code: str) -> None:
+        """R4: replaced, gone, cut off or open to others; also under a commitment that follows it."""
+        found = replace(listing("a"), orientation_key=key)
+        assert caught_code(found) == code
+        assert answer(judge_receipts(found), "b") == "artifact_root_quarantined"
+
+    def test_a_commitment_to_another_key_is_told(self) -> None:
+        """R4: the key draws just what was shown, and the observation was made with another."""
+        spoiled = changed(receipts("a", ROOT).observation, orientation_key_hash=ELSEWHERE)
+        assert caught_code(with_file(listing("a"), "observations", "a", spoiled)) == "sample_invalid"
+
+    def test_without_an_observation_no_key_is_needed(self) -> None:
+        """R13: identity orientation, as of a sample that an older writer left."""
+        older = replace(without(listing("a"), "a", "observations"), orientation_key=None)
+        assert judge_sample(older, "a").observation is None
+
+    def test_no_text_shows_the_key(self) -> None:
+        """E51: not where a listing is printed."""
+        assert repr(ORIENTATION) not in repr(listing("a"))
 
     def test_judgements_follow_from_the_observation(self) -> None:
         """`A win` for a swapped case is a win for the bank's B."""

@@ -1,227 +1,19 @@
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
 
 import pytest
 
-from skill_effectiveness.calibration.licence import (
-    BankHashes,
-    BothBanks,
-    Examined,
-    LicenceCode,
-    LicencePredicate,
-    LicenceRefused,
-    LicenceStatus,
-    Present,
-    demand_one_world,
-    judge_standing,
-    pooled,
-    read_time,
-    write_time,
-)
+from skill_effectiveness.calibration.licence import LicenceCode, LicencePredicate, read_time, write_time
 from skill_effectiveness.calibration.models import to_json
-from skill_effectiveness.calibration.sheet import VerdictSheet
 from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import DocumentError
-from skill_effectiveness.protocol.cases import probe_kind_of
-from skill_effectiveness.protocol.words import ProbeKind, Seat, Verdict
+from skill_effectiveness.protocol.words import Verdict
 from tests.support.examinations import INPUTS, OTHER, PROBES, Anything
-from tests.support.licences import NOW, examined, granted, licence_of, other, run
-from tests.support.published import REAL, SIMULATED, all_tie
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.support.licences import NOW, examined, granted, refused
 
 POLICY = INPUTS.policy
-IDS = INPUTS.bank.case_ids
-TRUTH = dict(zip(IDS, INPUTS.bank.truth, strict=True))
-
-
-def refused(act: Callable[[], object]) -> list[tuple[LicenceCode, str | None]]:
-    """Every reason."""
-    with pytest.raises(LicenceRefused) as caught:
-        act()
-    first = caught.value.faults[0]
-    assert (caught.value.code, caught.value.field, str(caught.value)) == (
-        first.code,
-        first.field,
-        first.sentence,
-    )
-    return [(fault.code, fault.field) for fault in caught.value.faults]
-
-
-def wrong_on(count: int) -> dict[str, Verdict]:
-    """Another verdict than the truth for the first cases of the bank."""
-    return {case: Verdict.TIE if TRUTH[case] is not Verdict.TIE else Verdict.A_WIN for case in IDS[:count]}
-
-
-def flipping(flips: int, covered: int) -> Examined:
-    """Sample 2 saw the first cases the other way round, and was wrong on some of them."""
-    runs = (run(INPUTS), run(INPUTS, wrong_on(flips)), run(INPUTS))
-    return examined(INPUTS, *runs, swapped=lambda number, place: number == 1 and place < covered)
-
-
-class TestPolicy:
-    """Each line alone refuses; every other line is met in each of these."""
-
-    def test_a_good_reviewer_gets_a_licence(self) -> None:
-        """R35: under the frozen policy."""
-        licence = granted()
-        assert (licence.issued_at, licence.expires_at) == ("2026-03-04T05:06:07Z", "2026-04-03T05:06:07Z")
-
-    def test_two_repeats_of_the_calibration(self) -> None:
-        """R35: at least three."""
-        assert refused(lambda: granted(examined(INPUTS, *2 * (run(INPUTS),)))) == [
-            (LicenceCode.REPEATS_TOO_FEW, "judged")
-        ]
-
-    def test_two_repeats_of_the_probes(self) -> None:
-        """R35: at least three of both."""
-        assert refused(lambda: granted(None, examined(PROBES, *2 * (run(PROBES),)))) == [
-            (LicenceCode.REPEATS_TOO_FEW, "bias-probe")
-        ]
-
-    def test_accuracy(self) -> None:
-        """R35: 19 of 24 has a Wilson low of 0.5953, below 0.6; 24 of 24 has 0.8620."""
-        good = examined()
-        interval = good.reviewer.accuracy.interval.model_copy(update={"low": 0.5953})
-        accuracy = good.reviewer.accuracy.model_copy(update={"interval": interval})
-        reviewer = good.reviewer.model_copy(update={"accuracy": accuracy})
-        low = replace(good, sheet=good.sheet.model_copy(update={"reviewers": (reviewer,)}))
-        assert refused(lambda: granted(low)) == [(LicenceCode.ACCURACY_TOO_LOW, None)]
-        strict = POLICY.model_copy(update={"accuracy_wilson_low_min": 0.8621})
-        assert refused(lambda: granted(policy=strict)) == [(LicenceCode.ACCURACY_TOO_LOW, None)]
-        granted(policy=POLICY.model_copy(update={"accuracy_wilson_low_min": 0.862}))
-
-    def test_accuracy_is_measured_over_cases(self) -> None:
-        """R35: three repeats do not make 24 cases 72."""
-        runs = 3 * (run(INPUTS, wrong_on(4)),)
-        policy = POLICY.model_copy(update={"accuracy_wilson_low_min": 0.6416})
-        assert refused(lambda: granted(examined(INPUTS, *runs), policy=policy)) == [
-            (LicenceCode.ACCURACY_TOO_LOW, None)
-        ]
-        granted(examined(INPUTS, *runs))
-
-    @pytest.mark.parametrize("inputs", [INPUTS, PROBES], ids=["judged", "probes"])
-    def test_usable_answers(self, inputs: Anything) -> None:
-        """R35: one attempt in vain of four is too many; a policy of 0.75 allows exactly that."""
-        wasted = examined(inputs, attempts=4)
-        both = (wasted, None) if inputs is INPUTS else (None, wasted)
-        assert refused(lambda: granted(*both)) == [
-            (LicenceCode.USABLE_ANSWERS_TOO_FEW, inputs.bank.name.value)
-        ]
-        granted(*both, policy=POLICY.model_copy(update={"usable_answer_rate_min": 0.75}))
-
-    def test_flip_rate(self) -> None:
-        """R35: three of eight flip; two of eight are exactly a quarter."""
-        assert refused(lambda: granted(flipping(3, 8))) == [(LicenceCode.FLIP_RATE_TOO_HIGH, None)]
-        granted(flipping(2, 8))
-
-    @pytest.mark.parametrize("covered", [0, 7])
-    def test_cases_covered(self, covered: int) -> None:
-        """R35: no flip among too few cases says nothing."""
-        assert refused(lambda: granted(flipping(0, covered))) == [(LicenceCode.FLIP_CASES_TOO_FEW, None)]
-        granted(flipping(0, 8))
-
-    @pytest.mark.parametrize("kind", ProbeKind)
-    def test_each_kind_of_probe(self, kind: ProbeKind) -> None:
-        """R35: one sample that answers it otherwise, or two of three in which the favoured side wins."""
-        rule = POLICY.rule_of(kind)
-        truth = dict(zip(PROBES.bank.case_ids, PROBES.bank.truth, strict=True))
-        case = next(each for each in PROBES.bank.case_ids if probe_kind_of(each) is kind)
-        otherwise = Verdict.A_WIN if truth[case] is Verdict.TIE else Verdict.TIE
-        times = 1
-        if rule.favoured is not None:
-            otherwise = Verdict.A_WIN if rule.favoured.seat is Seat.CANDIDATE_A else Verdict.B_WIN
-            times = 2
-        bad = [run(PROBES, {case: otherwise}) for _ in range(times)]
-        probes = examined(PROBES, *bad, *(3 - times) * (run(PROBES),))
-        assert refused(lambda: granted(None, probes)) == [(LicenceCode.PROBE_FAILED, kind.value)]
-        if rule.favoured is not None:
-            granted(None, examined(PROBES, bad[0], *2 * (run(PROBES),)))
-
-    @pytest.mark.parametrize("days", [-1, 0, 91])
-    def test_days(self, days: int) -> None:
-        """R35: 1 to 90."""
-        assert refused(lambda: granted(days=days)) == [(LicenceCode.DAYS_OUT_OF_RANGE, None)]
-
-    @pytest.mark.parametrize(("days", "last"), [(1, "2026-03-05T05:06:07Z"), (90, "2026-06-02T05:06:07Z")])
-    def test_days_that_are_allowed(self, days: int, last: str) -> None:
-        assert granted(days=days).expires_at == last
-
-    def test_every_line_that_is_not_met_is_told(self) -> None:
-        """R35: not only the first."""
-        assert refused(lambda: granted(examined(INPUTS, *2 * (run(INPUTS),), attempts=3), days=91)) == [
-            (LicenceCode.REPEATS_TOO_FEW, "judged"),
-            (LicenceCode.USABLE_ANSWERS_TOO_FEW, "judged"),
-            (LicenceCode.DAYS_OUT_OF_RANGE, None),
-        ]
-
-    def test_the_lines_of_the_policy_are_known_as_such(self) -> None:
-        assert {code.value for code in LicenceCode if code.policy} == {
-            "repeats_too_few",
-            "accuracy_too_low",
-            "usable_answers_too_few",
-            "flip_rate_too_high",
-            "flip_cases_too_few",
-            "probe_failed",
-            "days_out_of_range",
-        }
-
-
-class TestPair:
-    def test_a_failed_calibration(self) -> None:
-        """R35: that is no matter of the policy."""
-        failed = examined(INPUTS, *3 * (all_tie(INPUTS),))
-        assert refused(lambda: granted(failed)) == [(LicenceCode.CALIBRATION_FAILED, None)]
-
-    @pytest.mark.parametrize(
-        ("field", "value"),
-        [
-            ("provider_cli_version", "tool 1.2.4"),
-            ("provider_executable_hash", OTHER),
-            ("model", "model-2"),
-            ("reviewer_family", "family-2"),
-            ("runtime_manifest_hash", OTHER),
-        ],
-    )
-    def test_probes_of_another_reviewer(self, field: str, value: str) -> None:
-        """R35: one binding."""
-        probes = examined(PROBES, declared=other(REAL, **{field: value}))
-        assert refused(lambda: granted(None, probes)) == [(LicenceCode.REVIEWER_DIFFERS, field)]
-
-    def test_probes_of_a_simulated_reviewer(self) -> None:
-        """R43: a real calibration and synthetic probes make no licence."""
-        probes = examined(PROBES, declared=SIMULATED)
-        assert refused(lambda: granted(None, probes)) == [(LicenceCode.REVIEWER_DIFFERS, "provider")]
-
-    def test_another_simulation(self) -> None:
-        """R43: another seed is another reviewer."""
-        assert SIMULATED.simulation is not None
-        seed = SIMULATED.simulation.model_copy(update={"seed": 8})
-        probes = examined(PROBES, declared=other(SIMULATED, simulation=seed))
-        assert refused(lambda: granted(examined(declared=SIMULATED), probes)) == [
-            (LicenceCode.REVIEWER_DIFFERS, "simulation")
-        ]
-
-    def test_another_prompt(self) -> None:
-        assert refused(lambda: granted(examined(asked=OTHER))) == [(LicenceCode.PROMPT_CHANGED, None)]
-        assert refused(lambda: granted(prompt=OTHER)) == [(LicenceCode.PROMPT_CHANGED, None)]
-        granted(examined(asked=None))
-
-    def test_without_any_prompt_nobody_knows(self) -> None:
-        assert refused(lambda: granted(examined(asked=None), examined(PROBES, asked=None))) == [
-            (LicenceCode.PROMPT_CHANGED, None)
-        ]
-
-    def test_examinations_in_the_wrong_place_are_an_error_of_the_caller(self) -> None:
-        with pytest.raises(ValueError, match="each bank"):
-            granted(examined(PROBES), examined())
-        with pytest.raises(ValueError, match="its own figures"):
-            granted(replace(examined(), sheet=examined(INPUTS, *2 * (run(INPUTS),)).sheet))
 
 
 class TestLicence:
@@ -242,22 +34,6 @@ class TestLicence:
         assert licence.bank_hashes.bias_probe.case_fixture_hash == POLICY.bias_probe_case_fixture_hash
         assert licence.policy_hash == INPUTS.policy_hash
         assert licence.canary_rule == POLICY.canary_rule
-
-    def test_pooled_counts_of_the_decided_verdicts(self) -> None:
-        """Eight cases of each verdict, three runs; four decided cases are called ties in every run."""
-        wins = [case for case in IDS if TRUTH[case] is Verdict.A_WIN][:4]
-        runs = 3 * (run(INPUTS, dict.fromkeys(wins, Verdict.TIE)),)
-        found = granted(examined(INPUTS, *runs)).metrics.decided
-        assert (found.hits, found.n1, found.rejections, found.n0) == (36, 16, 96, 32)
-        assert found.sensitivity.value == 0.75
-        assert found.specificity.value == 1
-        # statsmodels 0.14: proportion_confint(12, 16, method="wilson")
-        assert found.sensitivity.interval.low == pytest.approx(0.50501683, abs=1e-8)
-
-    def test_pooling_needs_both_kinds_of_cases(self) -> None:
-        nothing = VerdictSheet(hits=0, n1=0, rejections=3, n0=3, sensitivity=None, specificity=None)
-        with pytest.raises(ValueError, match="decided truth"):
-            pooled([nothing], 3)
 
     def test_no_answer_can_be_learned_from_it(self) -> None:
         """It says whether probes were answered rightly, and never what is right."""
@@ -286,113 +62,10 @@ class TestLicence:
         assert [fault.where for fault in caught.value.faults] == [where]
 
 
-def now(**changes: Anything) -> Present:
-    """This installation."""
-    judged, probes = (
-        BankHashes(
-            known_answer_fixture_hash=inputs.bank.known_answer_fixture_hash,
-            case_fixture_hash=inputs.bank.case_fixture_hash,
-        )
-        for inputs in (INPUTS, PROBES)
-    )
-    here = Present(
-        prompt_hash=granted().prompt_hash,
-        bank_hashes=BothBanks(judged=judged, bias_probe=probes),
-        policy_hash=INPUTS.policy_hash,
-        canary_rule=POLICY.canary_rule,
-    )
-    return replace(here, **changes)
-
-
-NAMED = {
-    "provider_executable_hash": "sha256:" + 64 * "e",
-    "provider_cli_version": "tool 1.2.3",
-    "model": "model-1",
-}
-ISSUED = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
-SECOND = timedelta(seconds=1)
-
-
-class TestStanding:
-    def test_live(self) -> None:
-        """R37: named or not, the same reviewer is the licensed one."""
-        for present in (now(), now(**NAMED)):
-            assert judge_standing(granted(), present, NOW).word == "live"
-
-    @pytest.mark.parametrize(
-        ("at", "word"),
-        [
-            (ISSUED - SECOND, "not_yet"),
-            (ISSUED, "live"),
-            (ISSUED + timedelta(days=30) - SECOND, "live"),
-            (ISSUED + timedelta(days=30), "expired"),
-            (ISSUED + timedelta(days=3000), "expired"),
-        ],
-    )
-    def test_the_window(self, at: datetime, word: str) -> None:
-        """R37: the first second counts, the last does not."""
-        assert judge_standing(granted(), now(), at).word == word
-
-    @pytest.mark.parametrize(
-        ("field", "value"),
-        [
-            ("provider_executable_hash", OTHER),
-            ("provider_cli_version", "tool 1.2.4"),
-            ("model", "model-2"),
-            ("prompt_hash", OTHER),
-            ("policy_hash", OTHER),
-            ("canary_rule", POLICY.canary_rule.model_copy(update={"limit": 21.0})),
-        ],
-    )
-    def test_drift_of_each_field(self, field: str, value: Anything) -> None:
-        """R37: named."""
-        found = judge_standing(granted(), now(**(NAMED | {field: value})), NOW)
-        assert (found.status, found.word) == (LicenceStatus.DRIFT, f"drift:{field}")
-
-    @pytest.mark.parametrize("bank", ["judged", "bias_probe"])
-    @pytest.mark.parametrize("field", ["known_answer_fixture_hash", "case_fixture_hash"])
-    def test_drift_of_each_bank(self, bank: str, field: str) -> None:
-        """R37: either bank, either half."""
-        held = now().bank_hashes
-        changed = getattr(held, bank).model_copy(update={field: OTHER})
-        present = now(bank_hashes=held.model_copy(update={bank: changed}))
-        assert judge_standing(granted(), present, NOW).word == "drift:bank_hashes"
-
-    def test_the_first_failing_part_is_named(self) -> None:
-        """R37: signature, window, drift, revocation."""
-        drifted, late = now(model="model-2"), ISSUED + timedelta(days=31)
-        assert judge_standing(None, drifted, late, revoked=True).word == "signature"
-        assert judge_standing(granted(), drifted, late, revoked=True).word == "expired"
-        assert judge_standing(granted(), drifted, NOW, revoked=True).word == "drift:model"
-        assert judge_standing(granted(), now(), NOW, revoked=True).word == "revoked"
-
+class TestTimes:
     @pytest.mark.parametrize(
         "text", ["", "now", "2026-03-04", "2026-03-04T05:06:07+00:00", "2026-13-04T05:06:07Z"]
     )
     def test_times_have_one_form(self, text: str) -> None:
         assert refused(lambda: read_time(text)) == [(LicenceCode.TIME_FORM, None)]
-        assert read_time(write_time(NOW)) == ISSUED
-
-
-class TestSynthetic:
-    REAL = licence_of(REAL)
-    SYNTHETIC = licence_of(SIMULATED)
-
-    def test_a_licence_is_synthetic_exactly_when_its_reviewer_is_simulated(self) -> None:
-        """R43: both ways."""
-        assert (self.REAL.synthetic, self.SYNTHETIC.synthetic) == (False, True)
-
-    def test_beside_one_real_part_a_synthetic_licence_is_refused(self) -> None:
-        """R43: a real driver, or a real reviewer."""
-        reason = [(LicenceCode.SYNTHETIC_BESIDE_REAL, self.SYNTHETIC.licence_id)]
-        pair = [self.REAL, self.SYNTHETIC]
-        assert refused(lambda: demand_one_world([self.SYNTHETIC], driver_simulated=False)) == reason
-        assert refused(lambda: demand_one_world(pair, driver_simulated=True)) == reason
-        assert refused(lambda: demand_one_world(pair, driver_simulated=False)) == reason
-
-    def test_all_of_one_kind_is_not(self) -> None:
-        """R43: nothing else is refused here."""
-        demand_one_world([self.SYNTHETIC, self.SYNTHETIC], driver_simulated=True)
-        demand_one_world([self.REAL], driver_simulated=False)
-        demand_one_world([self.REAL], driver_simulated=True)
-        demand_one_world([], driver_simulated=False)
+        assert read_time(write_time(NOW)) == datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

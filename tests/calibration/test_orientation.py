@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skill_effectiveness.calibration.orientation import Presentation, arrange, draw, identity, key_commitment
+from skill_effectiveness.calibration.orientation import (
+    Presentation,
+    arrange,
+    draw,
+    draw_seats,
+    identity,
+    key_commitment,
+)
 from skill_effectiveness.protocol.words import Verdict
 from tests.support.verdicts import VERDICTS, bank_with, verdicts
 
@@ -101,6 +108,25 @@ class TestTurningBack:
             identity(BANK).turn_back((Verdict.TIE,) * count)
         with pytest.raises(ValueError, match="zip"):
             identity(BANK).as_shown((Verdict.TIE,) * count)
+
+
+class TestSeats:
+    def test_by_hand(self) -> None:
+        """R4: HMAC-SHA256 over canonical JSON; the last bit turns, the digests order."""
+
+        def drawn(use: str, case_id: str) -> bytes:
+            named = f'{{"bank":"bank","case_id":"{case_id}","sample_id":"s-1","use":"{use}"}}'
+            return hmac.digest(KEY, named.encode(), "sha256")
+
+        expected = [
+            (case_id, bool(drawn("orientation", case_id)[31] % 2))
+            for case_id in sorted(("x", "y", "z"), key=lambda case_id: drawn("order", case_id))
+        ]
+        assert draw_seats("bank", ("z", "y", "x"), "s-1", KEY) == tuple(expected)
+
+    def test_are_those_of_the_presentation(self) -> None:
+        seats = draw_seats(BANK.case_fixture_hash, BANK.case_ids, "s-1", KEY)
+        assert [(case.case_id, case.swapped) for case in draw(BANK, "s-1", KEY).shown] == list(seats)
 
 
 class TestArrange:

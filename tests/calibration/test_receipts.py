@@ -8,7 +8,7 @@ from skill_effectiveness.calibration.ledger import Standing, judge_receipts
 from skill_effectiveness.calibration.models import to_json
 from skill_effectiveness.calibration.receipts import artifact_root_hash, read_listing, sweep
 from skill_effectiveness.evidence.canonical import digest_object, dump_line
-from tests.support.examinations import line, open_out, receipts
+from tests.support.examinations import ORIENTATION, line, open_out, receipts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +18,7 @@ class TestReading:
     def test_receipts_are_found_by_name(self, tmp_path: Path) -> None:
         root = open_out(tmp_path)
         found = receipts("a.b", artifact_root_hash(root))
+        root.publish(".orientation.key", ORIENTATION)
         with root.child("sample-ledger", create=True) as place:
             place.publish("a.b.json", line(found.ledger))
         with root.child("samples", create=True) as place:

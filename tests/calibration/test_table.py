@@ -277,8 +277,18 @@ class TestFaults:
         data = table("p1,A>B,A>B,B>A," + "x" * 200_000, header=f"{HEADER},answer")
         assert [row.pair_id for row in read_table(data)] == ["p1"]
 
-    def test_a_blank_line_is_a_row_without_fields(self) -> None:
-        assert faults(table("p1,A>B,A>B,B>A", "")) == [(TableCode.WRONG_WIDTH, 3, None)]
+    @pytest.mark.parametrize("blank", ["", "  ", ",,,", " ,\t,,", ",,,,,"])
+    def test_a_blank_row_is_told_as_that(self, blank: str) -> None:
+        """Spreadsheets and editors leave some; that a comma is to be quoted would help nobody."""
+        data = table("p1,A>B,A>B,B>A", blank)
+        assert faults(data) == [(TableCode.BLANK_ROW, 3, None)]
+        with pytest.raises(TableError) as caught:
+            read_table(data)
+        assert str(caught.value) == "row 3: is blank; remove it"
+        assert faults(table("p1,A>B,A>B,B>A", blank, "p2,?,A>B,B>A")) == [
+            (TableCode.BLANK_ROW, 3, None),
+            (TableCode.UNKNOWN_WORD, 4, "label"),
+        ]
 
     @pytest.mark.parametrize(
         ("data", "code", "number"),
@@ -333,6 +343,7 @@ class TestFaults:
                     "p,A>B,A>B,A>B,1",
                     "p,A>B,A>B,A>B,1",
                     "p",
+                    "",
                     header="pair_id,label,label,decision_ab,chars_a",
                 ),
             )

@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 FOREIGN = ("XDG_STATE_HOME", "CODEX_HOME", "CODEX_API_KEY", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "TERM")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _drawing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """matplotlib keeps its list of fonts in a folder of the test session."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MPLCONFIGDIR", str(tmp_path_factory.mktemp("drawing")))
-        yield
-
-
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The home and working folder of commands run in this process."""

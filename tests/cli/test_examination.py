@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 import rfc8785
 
-from skill_effectiveness.cli import examination
+from skill_effectiveness.cli import door, examination
+from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
+from skill_effectiveness.evidence.fsops import RealFs
 from tests.support.commands import (
     PREFIX,
     RUN,
@@ -227,6 +231,32 @@ def filled(words: Sequence[str], home: Path, program: Path) -> list[str]:
     return [word.format(home=home, program=program) if "{" in word else word for word in words]
 
 
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch, home: Path) -> list[str]:
+    """Parts of names for which there is no space."""
+    del home
+    names: list[str] = []
+    lacking = Injection(
+        "create_exclusive", errno.ENOSPC, nth=0, about=lambda path: any(name in path for name in names)
+    )
+    around = replace(door.surroundings(), fs=FaultFs(RealFs(), lacking))
+    monkeypatch.setattr(examination, "surroundings", lambda: around)
+    return names
+
+
+class TestFullDisk:
+    def test_one_advice_that_works(self, command: Callable[..., Said], home: Path, full: list[str]) -> None:
+        """R28: free some, then --resume; the same command without it would be refused."""
+        full.append("orientation.key")
+        said = command(*PERFECT, "--out", "out")
+        assert (said.code, said.out) == (2, "")
+        told = "There is no space left for attempts/r01-a1/.orientation.key; "
+        assert said.err.splitlines()[-1] == f"{PREFIX}{told}free some, then go on with --resume."
+        full.clear()
+        assert command(*PERFECT, "--out", "out", "--resume").code == 0
+        assert published(home / "out") == PAIR
+
+
 class TestRefused:
     @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
     def test_one_sentence_and_nothing_written(
@@ -366,7 +396,8 @@ class Running:
     def wait(self) -> list[psutil.Process]:
         """Everything that runs for it, once its program and the grandchild do."""
         for name in ("program", "grandchild"):
-            assert wait_until((self.pids / name).exists), name
+            # Several of them start at once, on a machine that may be busy with other things.
+            assert wait_until((self.pids / name).exists, seconds=60), name
         found = psutil.Process(self.process.pid).children(recursive=True)
         noted = {int((self.pids / name).read_text()) for name in ("program", "grandchild")}
         return found + [psutil.Process(pid) for pid in noted - {child.pid for child in found}]
@@ -405,6 +436,14 @@ class TestSignals:
             said = ended(one.process)
             assert (said.code, said.out) == (128 + signum, ""), said
             assert no_traceback(said)
+            assert said.err.splitlines()[-1] == f"Stopped by {signum.name}; {GO_ON}"
+            (ending,) = (one.out / "endings").iterdir()
+            record = json.loads(ending.read_bytes())
+            assert (ending.name, record["ending"], record["detail"]) == (
+                "r01-a1.json",
+                "cancelled",
+                "signal",
+            )
             assert gone(children[signum])
             assert published(one.out) == set()
         assert list((home / "tmp").iterdir()) == []
@@ -465,6 +504,7 @@ class TestSignals:
         assert published(home / "out") == set()
 
 
+GO_ON = "completed repeats are kept, so give the same command with --resume to go on."
 FOUR = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 STAGED = [".reviewer-calibration.pending.json", ".reviewer-calibration-result.pending.json"]
 # Runs the command once per scene (folder, what is renamed when the signal comes, signal); prints the exit

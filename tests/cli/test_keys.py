@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from tests.support.commands import Said, ended, no_traceback, start, steers
+from tests.support.commands import PREFIX, Said, ended, no_traceback, start, steers
 from tests.support.private import wrong_modes
 
 if TYPE_CHECKING:
@@ -261,13 +261,33 @@ class TestPassphraseByDescriptor:
     def test_a_descriptor_that_is_none(self, command: Callable[..., Said], number: str) -> None:
         assert command("keys", "new", "lab", "--passphrase-fd", number).refusal
 
-    def test_a_descriptor_that_cannot_be_read(self, command: Callable[..., Said], home: Path) -> None:
-        for flags, path in ((os.O_RDONLY, home), (os.O_WRONLY | os.O_CREAT, home / "file")):
-            opened = os.open(path, flags)
-            try:
-                assert command("keys", "new", "lab", "--passphrase-fd", str(opened)).refusal
-            finally:
-                os.close(opened)
+    @pytest.mark.parametrize(
+        ("flags", "name"),
+        [(os.O_RDONLY, "."), (os.O_WRONLY | os.O_CREAT, "file")],
+        ids=["folder", "write-only"],
+    )
+    def test_a_descriptor_that_cannot_be_read(
+        self, command: Callable[..., Said], home: Path, flags: int, name: str
+    ) -> None:
+        """Not the disk is at fault, but what was redirected."""
+        opened = os.open(home / name, flags)
+        try:
+            said = command("keys", "new", "lab", "--passphrase-fd", str(opened), "--json")
+        finally:
+            os.close(opened)
+        assert (said.code, said.document["code"]) == (2, "passphrase_source")
+        told = f"file descriptor {opened} gives nothing to read ({'EISDIR' if name == '.' else 'EBADF'})"
+        assert said.err == f"{PREFIX}{told}; redirect the passphrase to it, open for reading.\n"
+
+    def test_a_pipe_with_nothing_in_it_yet(self, command: Callable[..., Said]) -> None:
+        """F45: it answers at once, where its reader does not wait."""
+        reader, writer = os.pipe2(os.O_NONBLOCK)
+        try:
+            said = command("keys", "new", "lab", "--passphrase-fd", str(reader))
+        finally:
+            os.close(reader)
+            os.close(writer)
+        assert "(EAGAIN)" in said.refusal
 
     def test_not_by_two_ways(self, command: Callable[..., Said]) -> None:
         said = command("keys", "new", "lab", "--passphrase", "--passphrase-fd", "0", "--json")
@@ -331,6 +351,18 @@ class TestPassphraseByQuestion:
         assert said.values["encrypted"] == "true"
         private(state(home) / "keys/lab.key", PASSPHRASE)
         assert PASSPHRASE not in asked.shown + said.out.encode() + said.err.encode()
+
+    @pytest.mark.parametrize("bad", [b"caf\xe9", b"\xff\xfe", b"ok\xc3"])
+    def test_what_is_no_text(self, home: Path, bad: bytes) -> None:
+        """E51: a sentence instead of a crash file, and nothing of what was typed in either."""
+        asked = Asked(home, "keys", "new", "lab", "--passphrase", "--json")
+        asked.type(bad + b"\n")
+        said = asked.end()
+        assert said.code == 2, said
+        assert said.document == {"status": "refused", "code": "passphrase_source"}
+        assert "no text in the encoding of this terminal" in said.err
+        assert bad[:2].decode("latin-1") not in said.out + said.err
+        assert not state(home).exists()
 
     def test_left_without_an_answer(self, home: Path) -> None:
         asked = Asked(home, "keys", "new", "lab", "--passphrase", "--json")

@@ -5,16 +5,30 @@ from __future__ import annotations
 import ast
 import os
 import resource
+import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
 
 from skill_effectiveness.cli import main as door
-from tests.support.commands import PREFIX, RUN, TABLE, Said, environment, no_traceback, run, start, steers
+from tests.support.commands import (
+    PREFIX,
+    RUN,
+    TABLE,
+    Said,
+    ended,
+    environment,
+    no_traceback,
+    run,
+    start,
+    steers,
+)
 from tests.support.private import REPOSITORY, content
+from tests.support.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,10 +56,16 @@ GROUPS: list[tuple[str, ...]] = [(), ("reviewers",), ("keys",)]
 class TestHelp:
     def test_the_commands(self) -> None:
         assert set(COMMANDS) == {
-            (), ("reviewer-calibration",), ("verify",),
+            (), ("reviewer-calibration",), ("verify",), ("smoke",),
             ("reviewers",), ("reviewers", "score"), ("reviewers", "seal"), ("reviewers", "demo"),
             ("keys",), ("keys", "new"), ("keys", "show"), ("keys", "export"),
+            ("journal",), ("journal", "verify"), ("journal", "repin"),
             ("licence",), ("licence", "issue"), ("licence", "show"), ("licence", "check"),
+            ("pair",), ("pair", "blind"), ("gate",), ("gate", "replicate"),
+            ("arms",), ("arms", "freeze"), ("arms", "plan"),
+            ("closeout",), ("closeout", "validate"), ("closeout", "run"), ("closeout", "decision"),
+            ("closeout", "review"), ("closeout", "conformance"), ("closeout", "evidence"),
+            ("closeout", "evidence", "add"),
         }  # fmt: skip
 
     @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
@@ -85,6 +105,12 @@ USAGE = [
     ("keys", "show"),
     ("keys", "show", "a", "b"),
     ("keys", "export", "a"),
+    ("arms",),
+    ("arms", "freeze", "arms/S0.json"),
+    ("arms", "plan", "--out", "out"),
+    ("gate",),
+    ("gate", "--bundle", "b"),
+    ("smoke", "--out", "out"),
     ("verify",),
     ("verify", "x"),
     ("verify", "x", "--pub"),
@@ -142,7 +168,7 @@ class TestStreams:
 
     @pytest.mark.parametrize(
         "words",
-        [["--version"], ["reviewers", "score", str(TABLE)]],
+        [["--version"], ["reviewers", "score", str(TABLE)], ["--help"], ["keys", "--help"]],
     )
     def test_stdout_is_full(self, home: Path, words: list[str]) -> None:
         with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
@@ -174,6 +200,35 @@ class TestStreams:
         assert said.refusal.startswith("stdout is closed")
         assert content(home) == {}
 
+    @pytest.mark.parametrize("closed", [[0], [2], [0, 2], [1], [0, 1], [1, 2], [0, 1, 2]], ids=str)
+    def test_closed_at_start_where_there_is_no_null_device(self, home: Path, closed: list[int]) -> None:
+        """One line where anybody can read it, and the exit code of a stdout that cannot be written."""
+        said = run(home, "--version", code=NO_NULL_DEVICE, preexec_fn=lambda: close(closed))
+        version, refusal = "skill-effectiveness 0.1.0\n", f"{PREFIX}stdout is closed"
+        assert (said.code, said.out) == ((2, "") if 1 in closed else (0, version))
+        lines = said.err.splitlines()
+        assert [line[: len(refusal)] for line in lines] == ([refusal] if closed in ([1], [0, 1]) else [])
+
+    @pytest.mark.parametrize(
+        ("stream", "words", "code"),
+        [("stdout", ["--help"], 2), ("stdout", ["--version"], 2), ("stderr", ["nope"], 2)],
+    )
+    def test_full_where_there_is_no_null_device(
+        self, home: Path, stream: str, words: list[str], code: int
+    ) -> None:
+        """Also what the interpreter flushes at exit changes nothing."""
+        with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+            said = run(home, *words, code=NO_NULL_DEVICE, **{stream: full})
+        assert (said.code, said.out) == (code, "")
+        assert len(said.err.splitlines()) == (1 if stream == "stdout" else 0)
+
+    def test_nothing_at_all_to_put_in_their_place(self, home: Path) -> None:
+        no_pipe = "import os\ndef none(): raise OSError(24, 'many')\nos.pipe = none\n"
+        said = run(
+            home, "--version", code=("-c", no_pipe + WITHOUT_NULL_DEVICE), preexec_fn=lambda: close([0])
+        )
+        assert said.refusal.startswith("A standard stream is closed")
+
     def test_a_locale_without_these_letters(self, home: Path) -> None:
         """F21: results are UTF-8, sentences are spelled out, and nothing is an error."""
         plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
@@ -184,6 +239,20 @@ class TestStreams:
         said = run(home, "verify", "Straße", "--pub", "Straße.pub", env=environment(home, **plain))
         assert said.refusal
         assert said.err.isascii()
+
+
+# The command line on a machine without /dev/null.
+WITHOUT_NULL_DEVICE = f"""
+import os, runpy, sys
+sys.path.insert(0, {str(REPOSITORY / "eval")!r})
+from skill_effectiveness.evidence.fsops import RealFs
+def opened(self, parent, name, real=RealFs.open_update):
+    if name == os.devnull: raise FileNotFoundError(2, "none", name)
+    return real(self, parent, name)
+RealFs.open_update = opened
+runpy.run_path({str(RUN)!r}, run_name="__main__")
+"""
+NO_NULL_DEVICE = ("-c", WITHOUT_NULL_DEVICE)
 
 
 def close(numbers: list[int]) -> None:
@@ -233,11 +302,74 @@ class TestInterpreters:
         )
         assert self.bare(home, "-c", interrupted) == Said(130, "", "")
 
+    def test_to_nobody(self, home: Path) -> None:
+        """Without the dependencies, and without a stderr that takes the sentence."""
+        code = ("-S", str(RUN))
+        with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+            assert run(home, code=code, stderr=full) == Said(2, "", "")
+        assert run(home, code=code, preexec_fn=lambda: close([2])) == Said(2, "", "")
+
     def test_from_any_working_folder(self, home: Path) -> None:
         (home / "skill_effectiveness").mkdir()
         (home / "skill_effectiveness/__init__.py").write_text("raise SystemExit(99)")
         said = run(home, "--version")
         assert (said.code, said.out) == (0, "skill-effectiveness 0.1.0\n")
+
+
+# Sends itself a signal when a module is asked for: while the program is being loaded, where we want it.
+SIGNALLED = f"""
+import os, runpy, sys
+module, number = sys.argv[1], int(sys.argv[2])
+class Signalling:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), number)
+sys.meta_path.insert(0, Signalling())
+sys.argv[1:] = sys.argv[3:]
+runpy.run_path({str(RUN)!r}, run_name="__main__")
+"""
+
+
+class TestSignalsWhileItLoads:
+    @pytest.mark.parametrize("number", [1, 2, 3, 15])
+    @pytest.mark.parametrize(
+        "module",
+        ["skill_effectiveness", "skill_effectiveness.cli.main", "typer", "pydantic", "rich", "cryptography"],
+    )
+    def test_end_it_with_128_and_n_and_no_word(self, home: Path, module: str, number: int) -> None:
+        """F54: whoever is being imported gets no exception to swallow, to turn into another or to print."""
+        said = run(home, module, str(number), "--version", code=("-c", SIGNALLED))
+        assert said == Said(128 + number, "", "")
+
+    def test_that_were_ignored_stay_ignored(self, home: Path) -> None:
+        """As under nohup."""
+        said = run(
+            home, "typer", "1", "--version", code=("-c", SIGNALLED),
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+        )  # fmt: skip
+        assert (said.code, said.out, said.err) == (0, "skill-effectiveness 0.1.0\n", "")
+
+    @pytest.mark.parametrize("number", [2, 15])
+    @pytest.mark.parametrize("moment", [0.0, 0.02, 0.05, 0.1, 0.2, 0.4])
+    def test_at_any_moment_leave_one_line_at_most(self, home: Path, moment: float, number: int) -> None:
+        """Before our first line runs, the process may die of the signal itself."""
+        process = start(home, "--version")
+        handled = f"/proc/{process.pid}/status"
+        mask = 1 << (signal.SIGTERM - 1)
+        assert wait_until(lambda: bool(mask & int(content_of(handled, "SigCgt"), 16)))
+        time.sleep(moment)
+        process.send_signal(number)
+        said = ended(process)
+        assert said.code in ({128 + number} if moment < 0.1 else {128 + number, 0})
+        assert len(said.err.splitlines()) <= 1
+        assert no_traceback(said)
+
+
+def content_of(path: str, name: str) -> str:
+    """One value of a process's status."""
+    with open(path, encoding="ascii", errors="replace") as status:  # noqa: PTH123 - the kernel's
+        return next(line.split()[1] for line in status if line.startswith(f"{name}:"))
 
 
 def test_the_door_holds_no_logic() -> None:

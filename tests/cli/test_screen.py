@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skill_effectiveness.cli import screen
+from skill_effectiveness.evidence.fsops import RealFs
 from tests.support.commands import steers
 
 if TYPE_CHECKING:
@@ -165,6 +167,47 @@ class TestStreamsThatFail:
         monkeypatch.setattr(sys, "stdout", Failing())
         with pytest.raises(BrokenPipeError):
             write()
+
+    def test_whoever_writes_a_stdout_that_is_full_is_told_as_that(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The framework prints its help itself; any other fault of a file stays what it is."""
+        with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+            monkeypatch.setattr(sys, "stdout", full)
+            with pytest.raises(screen.StdoutLostError), screen.guarded_stdout():
+                print("help", flush=True)  # noqa: T201 - what a framework does
+            assert sys.stdout is full
+            with pytest.raises(OSError, match="other") as other, screen.guarded_stdout():
+                raise OSError(28, "other")
+            assert type(other.value) is OSError
+            screen.silence(full)
+
+    def test_a_guarded_stdout_is_otherwise_the_same(self, capsys: pytest.CaptureFixture[str]) -> None:
+        bare = sys.stdout
+        with screen.guarded_stdout():
+            assert (sys.stdout.encoding, sys.stdout.isatty()) == (bare.encoding, bare.isatty())
+            assert sys.stdout.write("abc") == 3
+            screen.line("d")
+        assert capsys.readouterr().out == "abcd\n"
+        assert sys.stdout is bare
+
+    def test_after_a_failure_without_a_null_device_nothing_fails_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def none(*_: object) -> int:
+            raise FileNotFoundError(2, "none")
+
+        monkeypatch.setattr(RealFs, "open_update", none)
+        number = os.open("/dev/full", os.O_WRONLY)
+        with open(number, "w", closefd=False) as full:
+            monkeypatch.setattr(sys, "stderr", full)
+            live = screen.Stderr()
+            for _ in range(2):
+                screen.complain("nobody hears it")
+                assert live.write("x") == 1
+            assert full.closed
+            assert not sys.stderr.isatty()
+        os.close(number)
 
     def test_characters_the_locale_does_not_know_are_no_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2))

@@ -277,6 +277,29 @@ class TestRefused:
         (sealed / SEAL).unlink()
         assert SEAL in command("verify", "sealed", "--pub", "signer.pub").refusal
 
+    @pytest.mark.parametrize("what", ["file", "fifo", "link", "dangling", "below a file", "device"])
+    def test_what_is_no_folder(
+        self, command: Callable[..., Said], home: Path, sealed: Path, what: str
+    ) -> None:
+        """R45: exit 2, as for a folder that is not there; no check was made, so none failed."""
+        path = home / "thing"
+        if what == "file":
+            path.touch()
+        elif what == "fifo":
+            os.mkfifo(path)
+        elif what == "link":
+            path.symlink_to(sealed)
+        elif what == "dangling":
+            path.symlink_to("nowhere")
+        elif what == "below a file":
+            path.touch()
+            path /= "inner"
+        else:
+            path = home.parent.joinpath("/dev/null")
+        said = command("verify", path, "--pub", "signer.pub")
+        assert path.name in said.refusal
+        assert command("verify", path, "--pub", "signer.pub", "--json").document["status"] == "refused"
+
     @pytest.mark.parametrize("what", ["missing", "folder", "rubbish", "private", "other kind"])
     def test_no_key(self, command: Callable[..., Said], home: Path, sealed: Path, what: str) -> None:
         del sealed

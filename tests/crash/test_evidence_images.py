@@ -365,4 +365,4 @@ def test_of_a_power_loss_after_a_kill(fast: Path, form: str, capsys: pytest.Capt
         every_image(inside, recording, judge, count)
         if alive:
             break
-    count.close(f"power loss after a kill, {form}", 260)
+    count.close(f"power loss after a kill, {form}", 250)

@@ -31,6 +31,7 @@ from skill_effectiveness.evidence.canonical import (
     draws,
     dump,
     dump_line,
+    dump_plain,
     mac,
 )
 from skill_effectiveness.evidence.faults import CanonicalCode, CanonicalError, FileCode, FileError
@@ -168,6 +169,53 @@ def test_any_value_is_written_as_rfc8785_writes_it(value: object) -> None:
     expected = rfc8785.dumps(value)  # type: ignore[arg-type]
     assert dump(value) == expected
     assert canonical._dump_fast(value) in (expected, None)
+
+
+_ascii = st.text(st.characters(max_codepoint=127), max_size=8)
+_plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-LARGEST, LARGEST) | _ascii,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(_ascii, inner, max_size=5),
+)
+
+
+@given(json_values | _plain)
+def test_a_plain_value_is_written_as_any_other(value: object) -> None:
+    """E9: the shortest way is the same, or none."""
+    data = dump_plain(value)
+    assert data in {None, rfc8785.dumps(value)}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_plain"),
+    [
+        ({"a": [1, True, None, "x\n"], "b": {}}, True),
+        (2**53 - 1, True),
+        (-(2**53 - 1), True),
+        (2**53, False),
+        (-(2**53), False),
+        (1.0, False),
+        ("é", False),
+        ("\x1f", False),
+        ({"é": 1}, False),
+        ({1: 1}, False),
+        ({"a": 1, 1: 1}, False),
+        ((1,), False),
+        ([(1,)], False),
+        ("x" * 4_093, True),
+        ("x" * 4_094, False),
+        (OrderedDict(a=1), False),
+    ],
+    ids=lambda each: repr(each)[:20],
+)
+def test_what_is_plain(value: object, is_plain: bool) -> None:  # noqa: FBT001 - a value of the table
+    """E9: what is not is left to the other ways."""
+    assert (dump_plain(value) is not None) is is_plain
+
+
+def test_a_value_in_itself_is_not_plain() -> None:
+    ring: list[object] = []
+    ring.append(ring)
+    assert dump_plain(ring) is None
 
 
 @given(json_values)

@@ -6,11 +6,13 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from skill_effectiveness.evidence import faults
 from skill_effectiveness.evidence.faults import (
     EvidenceError,
     FileCode,
@@ -34,8 +36,6 @@ from tests.support.pairs import EVIDENCE, PENDING, RESULT, load, members
 from tests.support.private import out_root, surroundings
 
 if TYPE_CHECKING:
-    from enum import StrEnum
-
     from skill_effectiveness.evidence.faults import Code
 
 Situation = Callable[[Path, pytest.MonkeyPatch], object]
@@ -209,6 +209,13 @@ ERRORS: dict[type[StrEnum], type[EvidenceError]] = {
     PairCode: PairError,
     KeyCode: KeyFileError,
 }
+
+
+def test_one_union_names_every_enum() -> None:
+    """A fault of this room holds one of these codes; a caller that matches them all misses none."""
+    classes = [each for each in vars(faults).values() if isinstance(each, type)]
+    enums = {each for each in classes if issubclass(each, StrEnum) and each is not StrEnum}
+    assert set(faults.Code.__args__) == enums
 
 
 def test_no_code_is_left_out() -> None:

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from skill_effectiveness.evidence.documents import Canonical, RuleBroken, parse, text_record, validate
+from skill_effectiveness.evidence.documents import (
+    Canonical,
+    No,
+    One,
+    RuleBroken,
+    Two,
+    Yes,
+    parse,
+    text_record,
+    validate,
+)
 from skill_effectiveness.evidence.faults import (
     CanonicalError,
     DocumentCode,
@@ -281,3 +291,25 @@ def test_bytes_that_are_not_text_become_a_record() -> None:
     assert text_record(b"")["sha256"] == (
         "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     )
+
+
+class Tokens(Frozen):
+    one: One = 1
+    two: Two = 2
+    yes: Yes = True
+    no: No = False
+
+
+@pytest.mark.parametrize(
+    ("name", "token"),
+    [("one", 1), ("two", 2), ("yes", True), ("no", False)],
+)
+def test_literal_tokens_take_no_look_alike(name: str, token: object) -> None:
+    """E6: in Python 1, 1.0 and true are equal, and so are 0 and false; in a document they are not."""
+    assert getattr(validate(Tokens, {name: token}), name) is token
+    for other in (0, 1, 2, 3, 1.0, 2.0, 0.0, True, False, "1", "true", None, [1]):
+        if type(other) is type(token) and other == token:
+            continue
+        with pytest.raises(DocumentError) as caught:
+            validate(Tokens, {name: other})
+        assert [fault.where for fault in caught.value.faults] == [f"/{name}"]

@@ -163,6 +163,17 @@ def test_the_key_id_is_a_hint_for_other_clients() -> None:
     assert signers(PAYLOAD, renamed, KEYS, own=False) == {KEY_ID}
 
 
+def test_what_nobody_can_check_spoils_our_own_seal() -> None:
+    """E46: beside a good signature; alone it is a seal by nobody the caller trusts."""
+    for stranger in (Signature("", SIG.value), Signature("x", b""), OTHER_SIG):
+        assert signers(PAYLOAD, [SIG, stranger], KEYS[:1], own=False) == {KEY_ID}
+        assert signers(PAYLOAD, [stranger, stranger], KEYS[:1], own=True) == set()
+        for signatures in ([SIG, stranger], [stranger, SIG], [SIG, SIG, stranger]):
+            with pytest.raises(SealError) as caught:
+                signers(PAYLOAD, signatures, KEYS[:1], own=True)
+            assert caught.value.code is SealCode.SIGNATURE
+
+
 def test_the_key_id_of_our_own_seals_is_exact() -> None:
     assert signers(PAYLOAD, [Signature("", SIG.value)], KEYS, own=True) == set()
     with pytest.raises(SealError) as caught:

@@ -404,6 +404,7 @@ class TestOthers:
             (desk.rows(), lambda path: path.unlink()),
             (desk.pin, lambda path: put_lines(path, [edited(lines(path)[0], count=9)])),
             (desk.pin, append(b"\n")),
+            (desk.pin, append(b" " * 300_000)),
             (desk.pin, lambda path: path.unlink()),
         ]
         for path, act in acts:
@@ -416,6 +417,28 @@ class TestOthers:
             path.write_bytes(data)
             path.chmod(0o600)
         with desk.open() as journal:
+            assert numbers(journal) == [0, 1]
+
+    @pytest.mark.parametrize("part", ["rows", "pin"])
+    def test_what_others_may_write_to_in_the_meantime_is_refused(self, desk: Desk, part: str) -> None:
+        """E24: a second name or another mode, given to the file while it is open, and nothing is added."""
+        path = desk.rows() if part == "rows" else desk.pin
+        other = desk.base / "other"
+        with desk.open() as journal:
+            add(journal, 0)
+            acts: dict[FileCode, tuple[Callable[[], object], Callable[[], object]]] = {
+                FileCode.FILE_LINKS: (lambda: other.hardlink_to(path), other.unlink),
+                FileCode.FILE_MODE: (lambda: path.chmod(0o644), lambda: path.chmod(0o600)),
+            }
+            for code, (act, undo) in acts.items():
+                act()
+                before = content(desk.base)
+                with pytest.raises(FileError) as caught:
+                    add(journal, 1)
+                assert caught.value.code is code
+                assert content(desk.base) == before
+                undo()
+            add(journal, 1)
             assert numbers(journal) == [0, 1]
 
 

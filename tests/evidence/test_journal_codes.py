@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
+from skill_effectiveness.evidence.faults import MerkleCode
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.journal_faults import (
     Finding,
@@ -21,7 +22,6 @@ from skill_effectiveness.evidence.journal_faults import (
 from skill_effectiveness.evidence.journal_verify import verify_segments
 from skill_effectiveness.evidence.merkle import (
     InclusionProof,
-    MerkleCode,
     MerkleError,
     Tree,
     TreeHead,

@@ -230,6 +230,14 @@ class TestFolders:
         make(desk.torn)
         assert damage_verified(desk) == [(Finding.FOREIGN_FILE, None)]
 
+    @pytest.mark.parametrize("token", [b"true", b"1.0", b"2", b'"1"', b"null"])
+    def test_a_pin_of_another_version(self, desk: Desk, token: bytes) -> None:
+        """E6 E35: `true` and `1.0` equal 1 in Python and are not the integer token 1."""
+        before = desk.pin.read_bytes()
+        assert before.count(b'"schema_version":1') == 1
+        desk.pin.write_bytes(before.replace(b'"schema_version":1', b'"schema_version":' + token))
+        assert damage_verified(desk) == [(Finding.PIN_DAMAGED, None)]
+
 
 class TestTears:
     @pytest.fixture

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import json
+import shutil
+import threading
+from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 
+from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.journal_faults import Finding, JournalCode, JournalError, JournalStatus
-from tests.support.journals import FORMS, Desk, add, copied, edited, lines, numbers, put_lines, template
-from tests.support.private import content
+from tests.support.journals import (
+    FORMS,
+    Desk,
+    add,
+    copied,
+    edited,
+    lines,
+    numbers,
+    put_lines,
+    tear,
+    template,
+)
+from tests.support.killing_fs import Died, MortalFs
+from tests.support.private import content, wrong_modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,6 +156,159 @@ def test_wrong_rows_are_not_repaired_by_a_pin(desk: Desk) -> None:
     assert refused(desk) is JournalCode.REPIN_REFUSED
     put_lines(desk.rows(), [b"{}\n", *whole[1:]])
     assert refused(desk) is JournalCode.REPIN_REFUSED
+
+
+def changed_at_the_end(desk: Desk) -> None:
+    """Another last row, chained as it must be; only a pin can tell."""
+    whole = lines(desk.rows())
+    changes: dict[str, object] = {"body": {"n": 77, "note": ""}} if desk.form == "segmented" else {"n": 77}
+    put_lines(desk.rows(), [*whole[:-1], edited(whole[-1], **changes)])
+
+
+@pytest.mark.parametrize("copied_pin", [True, False])
+def test_a_changed_last_row_is_not_repaired_by_a_pin(desk: Desk, copied_pin: bool) -> None:  # noqa: FBT001
+    """E32 F43: what was acknowledged last was changed, and a new pin would say that it was not."""
+    changed_at_the_end(desk)
+    if not copied_pin:
+        desk.copy().unlink()
+    assert [found.finding for found in desk.verify().findings] == [Finding.PREV_MISMATCH]
+    assert refused(desk) is JournalCode.REPIN_REFUSED
+
+
+def test_a_changed_last_row_beside_a_lost_pin_is_told(tmp_path: Path) -> None:
+    """E34: the copy still knows which row was acknowledged, and the journal keeps that it did."""
+    desk = Desk(tmp_path.resolve())
+    desk.fill(3)
+    changed_at_the_end(desk)
+    desk.pin.unlink()
+    findings = [Finding.PIN_MISSING, Finding.ROLLED_BACK]
+    assert [found.finding for found in desk.verify().findings] == findings
+    desk.repin(REASON)
+    assert kept(desk)["findings"] == [str(finding) for finding in findings]
+
+
+def test_a_lost_end_beside_a_lost_pin_is_told(tmp_path: Path) -> None:
+    """E34: rows cut off together with the pin are missed by the copy."""
+    desk = Desk(tmp_path.resolve())
+    desk.fill(3)
+    cut(desk)
+    for harm in (lambda: desk.pin.write_bytes(b"{}\n"), desk.pin.unlink):
+        harm()
+        assert [found.finding for found in desk.verify().findings][1:] == [Finding.ROLLED_BACK]
+    desk.repin(REASON)
+    assert kept(desk)["findings"] == [str(Finding.PIN_MISSING), str(Finding.ROLLED_BACK)]
+
+
+class TestElsewhere:
+    """A journal that is carried to another machine, which has no copy of its pin."""
+
+    @staticmethod
+    def carried(desk: Desk, tmp_path: Path) -> Desk:
+        there = copied(desk, tmp_path.resolve() / "there")
+        shutil.rmtree(there.base / "state")
+        return there
+
+    def test_it_goes_on_and_comes_back(self, desk: Desk, tmp_path: Path) -> None:
+        there = self.carried(desk, tmp_path)
+        there.fill(2, 4)
+        assert there.verify().status is JournalStatus.INTACT
+        shutil.rmtree(desk.base / "root")
+        shutil.copytree(there.base / "root", desk.base / "root")
+        assert desk.verify().status is JournalStatus.INTACT
+        desk.fill(1, 6)
+        with desk.open() as journal:
+            assert numbers(journal) == list(range(7))
+
+    def test_two_histories_do_not_become_one(self, desk: Desk, tmp_path: Path) -> None:
+        """E34: rows that this machine acknowledged are not forgotten for longer ones from elsewhere."""
+        there = self.carried(desk, tmp_path)
+        there.fill(3, 100)
+        desk.fill(1, 200)
+        shutil.rmtree(desk.base / "root")
+        shutil.copytree(there.base / "root", desk.base / "root")
+        assert [found.finding for found in desk.verify().findings] == [Finding.ROLLED_BACK]
+        with pytest.raises(JournalError) as caught, desk.open():
+            pass
+        assert caught.value.code is JournalCode.JOURNAL_DAMAGED
+
+
+HARMS: dict[str, Callable[[Desk], object]] = {
+    "missing": lambda desk: desk.pin.unlink(),
+    "truncated": cut,
+    "torn as well": lambda desk: (cut(desk), tear(desk, b"torn")),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_kill_at_any_step_loses_neither_rows_nor_the_need_of_a_reason(
+    desk: Desk, tmp_path: Path, harm: str
+) -> None:
+    """E35 E54: afterwards the pin is still wrong, or it was made anew and the reason is kept."""
+    HARMS[harm](desk)
+    with_reasons = 0
+    for nth in count(1):
+        (tmp_path / f"{nth}").mkdir()
+        once = copied(desk, tmp_path.resolve() / f"{nth}")
+        fs = MortalFs(RealFs(), nth)
+        with suppress(Died):
+            once.repin("first", fs)
+        report = once.verify()
+        if not report.sound:
+            once.repin("second")
+        with once.open() as journal:
+            left = 2 if harm != "missing" else 4
+            assert numbers(journal) == list(range(left))
+            add(journal, 9)
+        record = kept(once)
+        assert record["reason"] == ("first" if report.sound else "second")
+        with_reasons += report.sound
+        assert wrong_modes(once.base) == []
+        if not fs.dead:
+            break
+    assert nth > 10
+    assert with_reasons > 1
+
+
+class TestRaces:
+    def test_an_open_journal_whose_pin_is_made_anew_must_look_again(self, desk: Desk) -> None:
+        with desk.roots() as (root, state), desk.open_in(root, state) as journal:
+            desk.pin.unlink()
+            desk.repin(REASON)
+            before = content(desk.base)
+            with pytest.raises(JournalError) as caught:
+                add(journal, 9)
+            assert caught.value.code is JournalCode.JOURNAL_CHANGED
+            assert content(desk.base) == before
+        with desk.open() as journal:
+            add(journal, 9)
+
+    def test_of_two_one_makes_it_and_the_other_finds_it_right(self, desk: Desk) -> None:
+        """E35: the lock lets one in, and the other has nothing to give its reason for."""
+        desk.pin.unlink()
+        said: list[str] = []
+
+        def make(reason: str) -> None:
+            try:
+                said.append(str(desk.repin(reason).status))
+            except JournalError as error:
+                said.append(str(error.code))
+
+        threads = [threading.Thread(target=make, args=(reason,)) for reason in ("one", "two")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(said) == ["intact", "repin_refused"]
+        assert desk.verify().status is JournalStatus.INTACT
+
+    def test_while_somebody_appends(self, desk: Desk) -> None:
+        """A living journal has a right pin whenever the lock is free, so nothing is ever made anew."""
+        with desk.roots() as (root, state), desk.open_in(root, state) as journal:
+            for number in range(5):
+                add(journal, number)
+                with pytest.raises(JournalError) as caught:
+                    desk.repin(REASON)
+                assert caught.value.code is JournalCode.REPIN_REFUSED
 
 
 def test_a_missing_segment_is_not_repaired_by_a_pin(tmp_path: Path) -> None:

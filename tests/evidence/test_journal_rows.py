@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skill_effectiveness.evidence import journal_rows
 from skill_effectiveness.evidence.canonical import dump
-from skill_effectiveness.evidence.faults import StrictCode, StrictError
+from skill_effectiveness.evidence.faults import EvidenceError, StrictCode, StrictError
 from skill_effectiveness.evidence.journal_rows import (
     Entry,
     Row,
@@ -22,6 +22,7 @@ from skill_effectiveness.evidence.journal_rows import (
     read_row,
     row_digest,
     row_time,
+    write_row,
 )
 from skill_effectiveness.evidence.strict import JsonValue, Profile, read_json
 
@@ -122,6 +123,34 @@ class TestTheShortWay:
         assert journal_rows._read_plain(plain) == ROW
         for odd in (dump(ROW | {"body": {"n": 1.5}}), dump(ROW | {"body": {"é": 1}}), plain[:-1]):
             assert journal_rows._read_plain(odd) is None
+
+
+class TestWriting:
+    @given(st.dictionaries(st.text(max_size=4), _values, max_size=5))
+    def test_what_is_written_is_read_again(self, row: dict[str, object]) -> None:
+        """Also when it was not read again at once, because it is plain."""
+        try:
+            line = write_row(row)
+        except EvidenceError:
+            return
+        assert same(read_row(line), json.loads(line))
+        assert line == dump(row)
+
+    @pytest.mark.parametrize(("inner", "is_read"), [(31, True), (32, False), (40, False)])
+    def test_nesting_ends_where_reading_does(self, inner: int, *, is_read: bool) -> None:
+        """A row is an object and may hold 31 levels more."""
+        value: object = []
+        for _ in range(inner - 1):
+            value = [value]
+        if is_read:
+            assert read_row(write_row({"a": value})) == {"a": value}
+        else:
+            with pytest.raises(StrictError) as caught:
+                write_row({"a": value})
+            assert caught.value.code is StrictCode.TOO_DEEP
+
+    def test_brackets_in_texts_are_no_nesting(self) -> None:
+        assert read_row(write_row({"a": "[" * 40})) == {"a": "[" * 40}
 
 
 class TestForms:

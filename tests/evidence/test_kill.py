@@ -90,7 +90,7 @@ print(json.dumps({"steps": nth - 1, "answers": answers}))
 
 
 @pytest.mark.parametrize(
-    ("protocol", "steps"), [("publish", 6), ("replace", 5), ("archive", 13), ("pair", 14), ("lock", 14)]
+    ("protocol", "steps"), [("publish", 6), ("replace", 5), ("archive", 13), ("pair", 14), ("lock", 13)]
 )
 def test_at_every_step(tmp_path: Path, protocol: str, steps: int) -> None:
     """E24 E43 E54: killed before each mutating step, a protocol leaves old or new, 0600, and its repeat

@@ -187,9 +187,20 @@ class TestWaiting:
 
 
 class TestHolder:
+    def test_says_what_each_holder_is_doing(self, root: PrivateRoot) -> None:
+        """The same lock held again, for the same and for something else, by what was said before."""
+        lock = Lock(root, NAME)
+        for action in ("count", "count", 'say "%d" and 100 %', ""):
+            with lock.hold(0, action):
+                found = lock.holder()
+                assert found is not None
+                assert found.action == action
+
     def test_is_recorded_beside_the_lock(self, root: PrivateRoot) -> None:
         with Lock(root, NAME).hold(0, "take sample s-1"):
-            recorded = json.loads(root.read(f"{NAME}.holder"))
+            data = root.read(f"{NAME}.holder")
+            recorded = json.loads(data)
+            assert data == json.dumps(recorded, sort_keys=True, separators=(",", ":")).encode() + b"\n"
             expected = {
                 "pid": os.getpid(),
                 "process_start": RealFs().process_start(os.getpid()),
@@ -320,8 +331,8 @@ class TestUnsafeLockFiles:
             root.publish(NAME, b"")
 
         for before in (exchange, (root.path / NAME).unlink):
-            # The third look at the name is the one after locking.
-            watching = Injection("lstat", nth=3, about=lambda path: path.endswith(NAME), before=before)
+            # The second look at the name is the one after locking.
+            watching = Injection("lstat", nth=2, about=lambda path: path.endswith(NAME), before=before)
             with out_root(tmp_path.resolve(), FaultFs(RealFs(), watching)) as watched:
                 assert refusal(watched).code is LockCode.LOCK_UNSAFE
             assert watching.hits == 1

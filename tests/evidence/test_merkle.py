@@ -13,11 +13,10 @@ from pydantic import ValidationError
 
 from skill_effectiveness.evidence import merkle
 from skill_effectiveness.evidence.documents import parse
-from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.faults import EvidenceError, MerkleCode
 from skill_effectiveness.evidence.merkle import (
     ConsistencyProof,
     InclusionProof,
-    MerkleCode,
     MerkleError,
     Tree,
     TreeHead,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -328,7 +329,11 @@ BOTH = [KEY.public_key(), OTHER_KEY.public_key()]
 
 @pytest.mark.parametrize("by_us", [True, False])
 def test_the_same_key_counts_once(*, by_us: bool) -> None:
-    """E47: neither a repeated signature nor a repeated key meets threshold 2."""
+    """E47: neither a repeated signature nor a repeated key meets threshold 2.
+
+    A second signature by a key that was not handed in is for others to judge in a foreign envelope. In a seal
+    of ours nobody could tell it from bytes that somebody added, so the seal verifies with both keys only.
+    """
     twice = two_signatures((KEY_ID, KEY), (KEY_ID, KEY))
     assert judge(twice, keys=PUBLIC_KEYS * 2, own=by_us).passed
     assert outcome(judge(twice, keys=PUBLIC_KEYS * 2, threshold=2, own=by_us)) == "pppF-----"
@@ -336,8 +341,38 @@ def test_the_same_key_counts_once(*, by_us: bool) -> None:
     both = two_signatures((KEY_ID, KEY), (OTHER_ID, OTHER_KEY))
     assert judge(both, keys=BOTH, threshold=2, own=by_us).passed
     assert outcome(judge(both, keys=PUBLIC_KEYS, threshold=2, own=by_us)) == "pppF-----"
-    assert judge(both, keys=PUBLIC_KEYS, own=by_us).passed
+    assert judge(both, keys=BOTH, own=by_us).passed
+    assert judge(both, keys=PUBLIC_KEYS, own=by_us).passed is not by_us
     assert outcome(judge(both, keys=BOTH, threshold=3, own=by_us)) == "pppF-----"
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize(
+    "added",
+    [
+        {"keyid": "", "sig": ""},
+        {"keyid": "x" * 64, "sig": "AAAA"},
+        {"keyid": OTHER_ID, "sig": base64.b64encode(bytes(64)).decode()},
+        {"keyid": KEY_ID, "sig": base64.b64encode(bytes(64)).decode()},
+        {"keyid": "", "sig": None},
+        {"keyid": OTHER_ID, "sig": None},
+    ],
+)
+def test_nothing_can_be_added_to_the_signatures_of_our_own_seal(
+    added: dict[str, str | None], place: int
+) -> None:
+    """E46: nor a good signature under another name; foreign envelopes may hold what we cannot check."""
+    envelope = wrapped(line(written_statement())[:-1], (KEY_ID, KEY))
+    good = envelope["signatures"][0]
+    envelope["signatures"].insert(place, {**added, "sig": added["sig"] or good["sig"]})
+    assert outcome(judge(line(envelope))) == "pppF-----"
+    assert judge(line(envelope), own=False).passed
+
+
+def test_a_seal_by_nobody_we_trust_is_told_as_that() -> None:
+    verification = judge(two_signatures((OTHER_ID, OTHER_KEY), ("x", OTHER_KEY)))
+    [failure] = verification.failures
+    assert failure.sentence.endswith("0 of the keys you gave signed this, but 1 must; check the keys.")
 
 
 def test_the_same_key_under_two_ids_counts_once() -> None:

@@ -427,3 +427,57 @@ class TestSweep:
         fs = FaultFs(RealFs(), Injection("lstat", about=lambda path: path.endswith(".tmp"), change=foreign))
         with out_root(tmp_path, fs) as watched:
             assert watched.sweep() == ()
+
+
+class TestNotes:
+    """What nothing depends on: few steps, and still never another mode or somebody else's file."""
+
+    def test_are_private_and_whole(self, root: PrivateRoot) -> None:
+        writes.note(root.folder, "holder", NEW)
+        assert root.read("holder") == NEW
+        assert temporaries(root.path) == wrong_modes(root.path) == []
+
+    @pytest.mark.parametrize("mask", [0o000, 0o077, 0o777])
+    def test_the_umask_changes_nothing(self, root: PrivateRoot, mask: int) -> None:
+        """E16: 0600 under any umask."""
+        former = os.umask(mask)
+        try:
+            writes.note(root.folder, "holder", NEW)
+        finally:
+            os.umask(former)
+        assert wrong_modes(root.path) == []
+
+    @pytest.mark.parametrize("left", [b"", b"half", NEW * 9])
+    def test_what_a_killed_holder_left_goes(self, root: PrivateRoot, left: bytes) -> None:
+        root.publish("holder", left)
+        writes.note(root.folder, "holder", NEW)
+        assert root.read("holder") == NEW
+
+    def test_what_is_not_ours_stays(self, root: PrivateRoot, tmp_path: Path) -> None:
+        outside = tmp_path / "outside"
+        outside.write_bytes(OLD)
+        outside.chmod(0o600)
+        taken = root.path / "holder"
+        cases: dict[FileCode, Callable[[], object]] = {
+            FileCode.FILE_SYMLINK: lambda: taken.symlink_to(outside),
+            FileCode.FILE_LINKS: lambda: taken.hardlink_to(outside),
+            FileCode.NOT_REGULAR: lambda: os.mkfifo(taken, 0o600),
+        }
+        for code, make in cases.items():
+            make()
+            before = taken.lstat()
+            with pytest.raises(FileError) as caught:
+                writes.note(root.folder, "holder", NEW)
+            assert caught.value.code is code
+            assert taken.lstat().st_ino == before.st_ino
+            assert outside.read_bytes() == OLD
+            taken.unlink()
+
+    @pytest.mark.parametrize("number", ERRNOS)
+    def test_a_failed_write_leaves_nothing(self, tmp_path: Path, number: int) -> None:
+        out_root(tmp_path.resolve()).close()
+        with out_root(tmp_path.resolve(), FaultFs(RealFs(), Injection("write", number))) as root:
+            with pytest.raises(FileError) as caught:
+                writes.note(root.folder, "holder", NEW)
+            assert caught.value.code is ERRNOS[number]
+            assert root.names() == ()

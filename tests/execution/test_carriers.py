@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
+import pytest
 
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import Leftover, carriers, leftovers
 from skill_effectiveness.execution.carriers import kill_carriers
-from tests.support.processes import PATH, alive, call, wait_until
+from tests.support.processes import EXIT_CALL, PATH, alive, call, python, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pytest
 
 AROUND = Surroundings.real()
 # Nobody else's token begins like this.
@@ -33,6 +32,18 @@ def carrier(token: str, variable: str = "SKILL_EFFECTIVENESS_CALL") -> Iterator[
             given, environment = f"{variable}={token}".encode(), Path(f"/proc/{child.pid}/environ")
             assert wait_until(lambda: given in environment.read_bytes())
             yield child
+        finally:
+            child.kill()
+
+
+@contextmanager
+def claiming(mark: str) -> Iterator[None]:
+    """A process with a last argument, as supervisors have one."""
+    argv = ["/bin/sh", "-c", "read x", "sh", mark]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as child:  # noqa: S603 - made above
+        try:
+            assert wait_until(lambda: psutil.Process(child.pid).cmdline()[-1:] == [mark])
+            yield
         finally:
             child.kill()
 
@@ -60,8 +71,14 @@ class TestLeftovers:
         assert result.exit_code == 0
         assert seen
         assert all(seen)
-        with carrier(token, "SKILL_EFFECTIVENESS_SUPERVISOR"), carrier(token):
+        with claiming(f"SKILL_EFFECTIVENESS_SUPERVISOR={token}"), carrier(token):
             assert [left.supervised for left in leftovers(token)] == [True]
+
+    @pytest.mark.parametrize("other", ["SKILL_EFFECTIVENESS_SUPERVISOR={}0", "X={}", "{}"])
+    def test_whose_supervisor_is_another_s(self, other: str) -> None:
+        token = TOKEN + "d"
+        with claiming(other.format(token)), carrier(token):
+            assert [left.supervised for left in leftovers(token)] == [False]
 
     def test_nobody(self) -> None:
         assert leftovers(TOKEN) == ()
@@ -93,6 +110,34 @@ class TestKilling:
         with carrier(TOKEN + "a") as other:
             assert kill_carriers(TOKEN, None, AROUND) == (0, 0)
             assert other.poll() is None
+
+    def test_one_whose_environment_cannot_be_read_by_its_session(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """P10: a program may close itself to us (prctl(2), PR_SET_DUMPABLE)."""
+
+        def refuse(process: psutil.Process) -> dict[str, str]:
+            raise psutil.AccessDenied(process.pid)
+
+        monkeypatch.setattr(psutil.Process, "environ", refuse)
+        with subprocess.Popen(["/bin/sleep", "60"], start_new_session=True) as child:
+            assert kill_carriers(TOKEN, child.pid, AROUND) == (1, 0)
+            assert child.wait() == -9
+
+    @pytest.mark.skipif(EXIT_CALL is None, reason="the number of exit(2) is not known on this machine")
+    def test_one_whose_leader_is_gone_by_its_session(self) -> None:
+        """P10: it looks like a zombie and runs."""
+        source = (
+            "import ctypes, threading, time\n"
+            "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+            f"ctypes.CDLL(None).syscall({EXIT_CALL}, 0)"
+        )
+        with subprocess.Popen(python(source), start_new_session=True) as child:  # noqa: S603 - made above
+            looked_at = psutil.Process(child.pid)
+            assert wait_until(lambda: looked_at.status() == psutil.STATUS_ZOMBIE)
+            assert looked_at.num_threads() == 2
+            assert kill_carriers(TOKEN, child.pid, AROUND) == (1, 0)
+            assert child.wait() == -9
 
     def test_what_will_not_die_is_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """P10: the number that is alive still."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import ExecutableCode, ExecutableError, identify, locate
 from skill_effectiveness.execution.executable import one_line
+from tests.support.crippled import crippled
 from tests.support.private import child_output
 from tests.support.processes import PATH
 
@@ -23,6 +25,15 @@ AROUND = Surroundings.real()
 # printf '#!/bin/sh\necho tool 1.2\n' | sha256sum
 SCRIPT = b"#!/bin/sh\necho tool 1.2\n"
 SCRIPT_DIGEST = "sha256:d5a4d9788655cd454b3067d18b475a2fa811a474ccb00980f1a85fb1538c29b7"
+
+
+# In the supervisor's process.
+LACKS = {
+    "no process": "def none(): raise BlockingIOError(11, 'again')\nos.fork = none\n",
+    "no memory for one": "def none(): raise OSError(12, 'memory')\nos.fork = none\n",
+    "no descriptor": "def none(): raise OSError(24, 'many')\nos.pipe = none\n",
+    "no descriptor for the program": "def none(_): raise OSError(24, 'many')\nos.dup = none\n",
+}
 
 
 def script(folder: Path, body: str = "echo tool 1.2", name: str = "tool") -> Path:
@@ -185,6 +196,38 @@ class TestNoProgram:
         path.chmod(0o755)
         assert refused(path) is ExecutableCode.NO_VERSION
 
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            (b"no program", "neither a program of this machine nor a script"),
+            (b"", "neither a program of this machine nor a script"),
+            (b"#!/nowhere/node\n", "a script whose interpreter is not there"),
+            (b"#!/\n", "or the interpreter it names may not be executed"),
+            (b"#!/bin/sh\nkill -SEGV $$\n", "was ended by signal 11"),
+            (b"#!/bin/sh\nsleep 60\n", "did not end within 0.5 s"),
+            (b"#!/bin/sh\nkill -9 $PPID\nsleep 60\n", "could not be watched to its end"),
+            (b"#!/bin/sh\necho a\necho b\n", "did not print exactly one line"),
+        ],
+        ids=[
+            "text",
+            "empty",
+            "interpreter missing",
+            "interpreter a folder",
+            "crash",
+            "wait",
+            "unwatched",
+            "two",
+        ],
+    )
+    def test_what_was_wrong_is_told_in_words(self, tmp_path: Path, content: bytes, told: str) -> None:
+        """P2: not everything that prints no version is a wrapper."""
+        path = tmp_path / "tool"
+        path.write_bytes(content)
+        path.chmod(0o755)
+        with pytest.raises(ExecutableError, match=told) as caught:
+            identify(path, env=PATH, around=AROUND, timeout_seconds=0.5)
+        assert caught.value.code is ExecutableCode.NO_VERSION
+
     def test_every_code_has_a_test(self) -> None:
         assert {str(code) for code in ExecutableCode} == {
             "not_absolute",
@@ -193,7 +236,55 @@ class TestNoProgram:
             "not_executable",
             "unreadable",
             "no_version",
+            "no_resources",
         }
+
+
+class TestAMachineThatHasNothingLeft:
+    """P2: says nothing about the program, and is never told as its fault."""
+
+    @pytest.mark.parametrize("operation", ["resolve", "lstat", "open_read"])
+    @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+    def test_to_look_at_it(self, tmp_path: Path, operation: str, number: int) -> None:
+        around = replace(AROUND, fs=FaultFs(AROUND.fs, Injection(operation, number)))
+        assert refused(script(tmp_path), around=around) is ExecutableCode.NO_RESOURCES
+
+    @pytest.mark.parametrize("lack", LACKS.values(), ids=LACKS.keys())
+    def test_to_start_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lack: str) -> None:
+        crippled(monkeypatch, lack)
+        with pytest.raises(ExecutableError, match="no process, memory or descriptor was left") as caught:
+            identify(script(tmp_path), env=PATH, around=AROUND)
+        assert caught.value.code is ExecutableCode.NO_RESOURCES
+
+    def test_not_even_to_watch_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "executable", "/nowhere/python")
+        assert refused(script(tmp_path)) is ExecutableCode.NO_RESOURCES
+
+    def test_under_a_real_limit(self, tmp_path: Path) -> None:
+        """As `ulimit -n` sets it: at every number of descriptors it is as it is, or not looked at."""
+        path = script(tmp_path)
+        code = (
+            "import resource, sys\n"
+            "from pathlib import Path\n"
+            "from skill_effectiveness.evidence.surroundings import Surroundings\n"
+            "from skill_effectiveness.execution import ExecutableError, identify\n"
+            "around, found = Surroundings.real(), []\n"
+            "for limit in (3, 4, 6, 8, 10, 12, 13, 14, 40):\n"
+            "    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, 4096))\n"
+            "    try:\n"
+            "        found.append(identify(Path(sys.argv[1]), env={}, around=around).version)\n"
+            "    except ExecutableError as error:\n"
+            "        found.append(error.code.value)\n"
+            "print(found[0], found[-1], *sorted(set(found) - {'no_resources', 'tool 1.2'}))"
+        )
+        assert child_output(code, path) == "no_resources tool 1.2"
+
+    def test_is_no_change_of_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        found = identify(script(tmp_path), env=PATH, around=AROUND)
+        crippled(monkeypatch, LACKS["no process"])
+        assert found.unchanged(AROUND, PATH)
+        script(tmp_path, "echo tool 1.2 ")
+        assert not found.unchanged(AROUND, PATH)
 
 
 class TestUnchanged:

@@ -112,6 +112,30 @@ class TestStandardOutput:
             ends.streams.drain()
             assert (lines, ends.streams.stderr) == ([b"one"], b"trouble")
 
+    def test_a_stranger_who_goes_on_writing_does_not_keep_us_where_the_rest_is_dropped(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """P5: the surplus of one stream ends the look at it, and costs the other nothing."""
+        lines = Lines()
+        limits = Limits(10, line_bytes=8, stdout_bytes=8, stderr_bytes=8, drain=True)
+        with laid(limits=limits, on_line=lines) as ends:
+            os.write(ends.stdout, b"abc\nabc\nabc\n")
+            os.write(ends.stderr, b"trouble")
+            monkeypatch.setattr(streams, "CHUNK", 12)
+            read = os.read
+
+            def flooded(number: int, size: int) -> bytes:
+                data = read(number, size)
+                if data.startswith(b"abc"):
+                    os.write(ends.stdout, data)
+                return data
+
+            monkeypatch.setattr(os, "read", flooded)
+            ends.streams.drain()
+            assert (lines, ends.streams.stderr) == ([b"abc", b"abc"], b"trouble")
+            assert ends.streams.drained == {LimitName.STDOUT_BYTES}
+            assert ends.streams.crossed is None
+
     @pytest.mark.parametrize(
         ("limits", "written", "delivered", "crossed"),
         [

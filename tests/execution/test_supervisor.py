@@ -14,37 +14,14 @@ import pytest
 
 from skill_effectiveness.execution import Ended, Limits, leftovers, process, supervision, supervisor
 from skill_effectiveness.execution.descriptors import high_sockets
+from tests.support.crippled import crippled, replaced
 from tests.support.processes import Lines, alive, all_dead, call, family, noted, python, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-REAL = supervision.SUPERVISOR
-
-
-def replaced(monkeypatch: pytest.MonkeyPatch, folder: Path, source: str) -> None:
-    """Let another script stand in for the supervisor."""
-    script = folder / "supervisor.py"
-    script.write_text(source)
-    monkeypatch.setattr(supervision, "SUPERVISOR", script)
-
-
-def crippled(monkeypatch: pytest.MonkeyPatch, folder: Path, changes: str) -> None:
-    """The real supervisor, with some of its abilities taken away first."""
-    source = f"""
-import os, signal, sys
-real = {{"__name__": "crippled"}}
-with open({str(REAL)!r}) as file:
-    exec(compile(file.read(), "supervisor.py", "exec"), real)
-def refuse(*_):
-    raise PermissionError(1, "refused")
-def nothing(*_):
-    return None
-{changes}
-real["main"](sys.argv[1:])
-"""
-    replaced(monkeypatch, folder, source)
+FILE = supervisor.__file__
 
 
 def gone(pid: int) -> bool:
@@ -144,21 +121,17 @@ class TestTheProcessTable:
 
 
 class TestWhatItCannotKill:
-    def test_is_reported_and_no_success(
-        self, tmp_path: Path, stray: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_is_reported_and_no_success(self, stray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """P10: an answer does not count while something of its tree is alive."""
-        crippled(monkeypatch, tmp_path, NO_SIGNALS)
+        crippled(monkeypatch, NO_SIGNALS)
         lines = Lines()
         result = call(family(SESSION + "\nsay('answer')", stray), on_line=lines)
         assert lines == [b"answer"]
         assert (result.ended, result.unkilled, result.survivors) == (Ended.UNKILLED, 1, 1)
         assert alive(noted(stray, "session"))
 
-    def test_outranks_every_other_ending(
-        self, tmp_path: Path, stray: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        crippled(monkeypatch, tmp_path, NO_SIGNALS)
+    def test_outranks_every_other_ending(self, stray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        crippled(monkeypatch, NO_SIGNALS)
         result = call(family(SESSION + "\ntime.sleep(60)", stray), limits=Limits(0.4, grace_seconds=0.1))
         assert result.ended is Ended.UNKILLED
 
@@ -166,74 +139,67 @@ class TestWhatItCannotKill:
 class TestWithoutAProcessTable:
     BLIND = "def FileIO(*_): raise FileNotFoundError\nreal['FileIO'] = FileIO\nos.listdir = refuse\n"
 
-    def test_the_process_group_is_still_killed(
-        self, tmp_path: Path, stray: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_process_group_is_still_killed(self, stray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """R27: and that nothing is left is still proved, by the kernel's answer to a wait."""
-        crippled(monkeypatch, tmp_path, self.BLIND)
+        crippled(monkeypatch, self.BLIND)
         source = "spawn(lambda: (note('child'), time.sleep(60))); wait_for('child')"
         result = call(family(source, stray))
         assert (result.ended, result.exit_code, result.unkilled) == (Ended.EXITED, 0, 0)
         assert all_dead(stray)
 
     def test_what_cannot_be_found_is_known_to_be_there(
-        self, tmp_path: Path, stray: Path, monkeypatch: pytest.MonkeyPatch
+        self, stray: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """P10: not seeing a process is not the same as there being none."""
-        crippled(monkeypatch, tmp_path, self.BLIND + "real['KILL_SECONDS'] = 0.2\n")
+        crippled(monkeypatch, self.BLIND + "real['KILL_SECONDS'] = 0.2\n")
         result = call(family(SESSION, stray))
         assert result.ended is Ended.UNKILLED
         assert result.unkilled >= 1
 
     @pytest.mark.parametrize("missing", ["pidfd_open", "children"])
     def test_older_kernels_do_without(
-        self, tmp_path: Path, stray: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+        self, stray: Path, monkeypatch: pytest.MonkeyPatch, missing: str
     ) -> None:
         changes = "del os.pidfd_open\n" if missing == "pidfd_open" else "real['children'] = set\n"
-        crippled(monkeypatch, tmp_path, changes)
+        crippled(monkeypatch, changes)
         result = call(family(SESSION, stray))
         assert (result.ended, result.survivors, result.unkilled) == (Ended.EXITED, 1, 0)
         assert all_dead(stray)
 
 
 class TestAFaultOfTheSupervisor:
-    def test_in_the_middle_still_kills_the_tree(
-        self, tmp_path: Path, stray: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_in_the_middle_still_kills_the_tree(self, stray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """P10: but nobody saw the end, so it is no success."""
-        crippled(monkeypatch, tmp_path, "real['watch'] = lambda *_: 1 / 0\n")
+        crippled(monkeypatch, "real['watch'] = lambda *_: 1 / 0\n")
         result = call(family("note('main'); time.sleep(60)", stray))
         assert result.ended is Ended.SUPERVISOR_LOST
         assert all(not alive(int(path.read_text())) for path in stray.glob("*"))
 
     @pytest.mark.parametrize("source", ["", "raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)"])
-    def test_before_its_order(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
-        replaced(monkeypatch, tmp_path, source)
+    def test_before_its_order(self, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
+        replaced(monkeypatch, source)
         result = call(["/bin/true"], stdin=b"prompt" * 100_000)
         assert (result.ended, result.exit_code) == (Ended.SUPERVISOR_LOST, None)
 
-    def test_a_supervisor_that_says_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_supervisor_that_says_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """P10 R26: it is waited for, killed, and what it started is looked for."""
         monkeypatch.setattr(process, "REPORT_SECONDS", 0.4)
-        replaced(monkeypatch, tmp_path, "import time; time.sleep(60)")
+        replaced(monkeypatch, "import time; time.sleep(60)")
         result = call(["/bin/true"], limits=Limits(0.2, grace_seconds=0.1))
         assert result.ended is Ended.SUPERVISOR_LOST
         assert result.wall_seconds < 3
 
-    def test_a_supervisor_that_takes_no_order(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_supervisor_that_takes_no_order(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """R26: an order larger than the socket holds does not block us beyond the limit."""
-        replaced(monkeypatch, tmp_path, "import time; time.sleep(60)")
+        replaced(monkeypatch, "import time; time.sleep(60)")
         words = ["x" * 100_000] * 15
         result = call(["/bin/true", *words], limits=Limits(0.3, grace_seconds=0.1))
         assert result.ended is Ended.SUPERVISOR_LOST
         assert result.wall_seconds < 3
 
-    def test_words_it_does_not_know_say_nothing(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_words_it_does_not_know_say_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         replaced(
             monkeypatch,
-            tmp_path,
             "import os, sys; os.write(int(sys.argv[1]), b'started 1\\nended 0\\nhello world\\n')",
         )
         assert call(["/bin/true"]).ended is Ended.SUPERVISOR_LOST
@@ -243,13 +209,13 @@ class TestWithoutAnAsker:
     def test_an_order_that_is_cut_starts_nothing(self, tmp_path: Path) -> None:
         """F10: we died while we were asking."""
         mark = tmp_path / "mark"
-        order = supervision.StartOrder(["/usr/bin/touch", str(mark)], "/", {}, "t", 1.0).encoded()
+        order = supervision.StartOrder(["/usr/bin/touch", str(mark)], "/", {}, "t", "p", 9.0, 1.0).encoded()
         assert order is not None
         for cut in (0, 1, 5, len(order) - 1):
             ours, theirs = high_sockets()
             with ours, theirs:
                 child = subprocess.Popen(  # noqa: S603 - our own file
-                    [sys.executable, "-I", "-S", "-B", REAL, str(theirs.fileno()), "0", "1", "2"],
+                    [sys.executable, "-I", "-S", "-B", FILE, str(theirs.fileno()), "0", "1", "2"],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -265,7 +231,7 @@ class TestWithoutAnAsker:
         """P10: it starts without site packages, and soon."""
         source = (
             "import runpy, sys\n"
-            f"runpy.run_path({str(REAL)!r}, run_name='loaded')\n"
+            f"runpy.run_path({FILE!r}, run_name='loaded')\n"
             "print(sorted({n.partition('.')[0] for n in sys.modules} - set(sys.stdlib_module_names)))"
         )
         lines = Lines()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import Ended, Limits, leftovers, supervision
 from skill_effectiveness.execution.carriers import kill_carriers
 from tests.support.processes import (
+    EXIT_CALL,
     IMPORTS,
     PATH,
     Lines,
@@ -104,7 +104,6 @@ def leaderless():
     ctypes.CDLL(None).syscall(%d, 0)
 spawn(leaderless); wait_for("leaderless")
 """
-EXIT_CALL = {"x86_64": 60, "aarch64": 93}.get(platform.machine())
 
 ESCAPES = {
     "a session of its own": SESSION,
@@ -333,6 +332,55 @@ class TestWhenWeDie:
             noted(pids, "main")
             process.terminate()
         assert wait_until(lambda: all_dead(pids), 5)
+
+
+class TestWhenWeAreStopped:
+    TOLD = "result = run({source!r}, limits=Limits({limits})); print(result.ended, result.signal)"
+
+    def test_the_limit_holds_all_the_same(self, tmp_path: Path) -> None:
+        """P10 R26: by the supervisor's own clock, and it is told as what it is."""
+        pids = tmp_path / "pids"
+        with runner(self.TOLD.format(source=WAITING, limits="1, grace_seconds=0.2"), pids) as process:
+            noted(pids, "main")
+            process.send_signal(signal.SIGSTOP)
+            began = time.monotonic()
+            try:
+                assert wait_until(lambda: all_dead(pids), 8)
+                assert time.monotonic() - began < 5
+            finally:
+                process.send_signal(signal.SIGCONT)
+            out, _ = process.communicate(timeout=10)
+        assert out == b"wall_timeout 9\n"
+
+    def test_a_program_that_ends_too_late_meanwhile_is_no_success(self, tmp_path: Path) -> None:
+        """R26: nor is what it wrote."""
+        pids = tmp_path / "pids"
+        source = self.TOLD.format(source="note('main'); time.sleep(2)", limits="1, grace_seconds=9")
+        with runner(source, pids) as process:
+            noted(pids, "main")
+            process.send_signal(signal.SIGSTOP)
+            try:
+                assert wait_until(lambda: all_dead(pids), 8)
+                time.sleep(0.3)
+            finally:
+                process.send_signal(signal.SIGCONT)
+            out, _ = process.communicate(timeout=10)
+        assert out == b"wall_timeout None\n"
+
+    def test_one_that_ends_in_time_meanwhile_is_one(self, tmp_path: Path) -> None:
+        """Whenever we come to hear of it."""
+        pids = tmp_path / "pids"
+        source = self.TOLD.format(source="note('main'); time.sleep(0.2)", limits="3")
+        with runner(source, pids) as process:
+            noted(pids, "main")
+            process.send_signal(signal.SIGSTOP)
+            try:
+                assert wait_until(lambda: all_dead(pids), 8)
+                time.sleep(3.2)
+            finally:
+                process.send_signal(signal.SIGCONT)
+            out, _ = process.communicate(timeout=10)
+        assert out == b"exited None\n"
 
 
 class TestWhenWeAreInterrupted:

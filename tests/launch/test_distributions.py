@@ -9,7 +9,7 @@ import py_compile
 import shutil
 import sys
 from contextlib import nullcontext
-from importlib.util import find_spec
+from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,8 @@ import pytest
 from skill_effectiveness.launch.distributions import Distributions
 from skill_effectiveness.launch.faults import DriftError, LaunchError, ManifestError
 from skill_effectiveness.launch.library import Places
-from tests.support.doors import House, record_digest
+from tests.support.doors import SWITCHES, House, record_digest
+from tests.support.private import NOBODY
 
 USE = "import rfc8785\nfound['name'] = rfc8785.NAME"
 SOURCE = b"NAME = 'good'\n"
@@ -69,6 +70,51 @@ class TestASource:
         path.write_bytes(path.read_bytes().replace(b"rfc", b"RFC"))
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         house.run().refused("runtime_drift")
+
+    def forged(self, house: House, folder: Path | None = None) -> Path:
+        """A cache of other code with the time and size of the source, so that an ordinary import takes it."""
+        path = house.site / "rfc8785.py"
+        bad = house.planted() + "NAME = 'planted'\n"
+        good = path.read_text().ljust(len(bad))
+        house.distribution("rfc8785", {"rfc8785.py": good.encode()})
+        path.write_text(bad)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        place = cache_from_source(str(path))
+        cached = Path(f"{folder}{path}").with_name(Path(place).name) if folder else Path(place)
+        py_compile.compile(str(path), cfile=str(cached), doraise=True)
+        path.write_text(good)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        cached.chmod(0o644)
+        return cached
+
+    def test_run_from_a_cache_that_the_owner_of_the_environment_made(self, house: House) -> None:
+        """The stated limit; and the proof that the forgeries below would run if they were trusted."""
+        self.forged(house)
+        assert house.run().found["name"] == "planted"
+        assert house.marks() == ["planted"]
+
+    @pytest.mark.parametrize("wrong", ["open to the group", "open to all", "another user's", "a link"])
+    def test_do_not_run_from_a_cache_that_somebody_else_can_have_made(self, house: House, wrong: str) -> None:
+        cached = self.forged(house)
+        match wrong:
+            case "open to the group":
+                cached.chmod(0o664)
+            case "open to all":
+                cached.chmod(0o666)
+            case "another user's":
+                os.chown(cached, NOBODY, NOBODY)
+            case _:
+                cached.rename(house.root / "moved.pyc")
+                cached.symlink_to(house.root / "moved.pyc")
+        assert house.run().found["name"] == "rfc8785"
+        assert house.marks() == []
+
+    def test_do_not_run_from_a_cache_to_which_a_switch_leads(self, house: House) -> None:
+        """Isolated all the same, so the process is not replaced."""
+        folder = house.root / "caches"
+        self.forged(house, folder)
+        assert house.run(switches=(*SWITCHES, "-X", f"pycache_prefix={folder}")).found["name"] == "rfc8785"
+        assert house.marks() == []
 
     def test_writes_no_cache(self, house: House) -> None:
         assert house.run(switches=()).exit_code == 0

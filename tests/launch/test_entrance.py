@@ -41,6 +41,11 @@ class TestADoor:
     def test_leaves_no_core_file(self, house: House) -> None:
         assert house.run().found["core"] == [0, 0]
 
+    def test_lets_nobody_look_into_it(self, house: House) -> None:
+        """P9: a program of the same user finds neither its folder nor its memory; the kernel says so."""
+        house.door("import ctypes; found['dumpable'] = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)")
+        assert house.run().found["dumpable"] == 0
+
     def test_gives_the_exit_code(self, house: House) -> None:
         house.door("started.answer(b'{}\\n'); return 2")
         answer = house.run()

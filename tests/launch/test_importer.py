@@ -127,6 +127,50 @@ class TestOwnModules:
         assert house.run().found["value"] == 1
 
 
+SOURCE_OF = (
+    "import pkgutil\n"
+    "def source_of(name, package='skill_effectiveness.evidence'):\n"
+    "    try:\n        return pkgutil.get_data(package, name).decode()\n"
+    "    except OSError as error:\n        return error.errno\n"
+)
+
+
+class TestSourcesThatRunElsewhere:
+    """A room may hand one of its files to another process: the bound bytes, or none."""
+
+    def test_are_those_of_the_manifest(self, house: House) -> None:
+        text = "raise SystemExit('only elsewhere')\n"
+        house.write("evidence/script.py", text)
+        house.door(f"{SOURCE_OF}import skill_effectiveness.evidence\nfound['value'] = source_of('script.py')")
+        found = house.run().found
+        assert found["value"] == text
+        assert "skill_effectiveness/evidence/script.py" in found["loaded"]
+
+    @pytest.mark.parametrize(
+        "name",
+        ["none.py", "data.txt", "../cli/main.py", "../../../fixtures/pilot-gates.json", "/etc/hostname", ""],
+    )
+    def test_nothing_else_is_handed_out(self, house: House, name: str) -> None:
+        house.write("evidence/data.txt", "text")
+        house.write("cli/main.py", "")
+        house.door(f"{SOURCE_OF}import skill_effectiveness.evidence\nfound['value'] = source_of({name!r})")
+        assert house.run().found["value"] == 2
+
+    @pytest.mark.parametrize(
+        ("do", "code"),
+        [
+            ("part.write_text('VALUE = 2\\n')", "runtime_drift"),
+            ("part.unlink(); part.symlink_to('other.py')", "runtime_manifest_unavailable"),
+            ("part.chmod(0o666)", "runtime_manifest_unavailable"),
+        ],
+    )
+    def test_swapped_after_they_were_bound_are_refused(self, house: House, do: str, code: str) -> None:
+        house.write("evidence/other.py", "VALUE = 3\n")
+        swap = FIRST_USE.replace("DO", do)
+        house.door(f"{SOURCE_OF}import skill_effectiveness.evidence\n{swap}source_of('part.py')")
+        house.run().refused(code)
+
+
 class TestBytecode:
     @pytest.mark.parametrize(
         ("name", "switches"),

@@ -63,8 +63,6 @@ def environment(home: Path, **others: str) -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    if drawing := os.environ.get("MPLCONFIGDIR"):
-        given["MPLCONFIGDIR"] = drawing
     return given | others
 
 

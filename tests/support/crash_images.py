@@ -278,7 +278,8 @@ class _Disk:
             case "unlink" | "rmdir":
                 folder.pending.append(_Change({name: None}))
             case "link":
-                folder.pending.append(_Change({self._beside(folder, step): folder.now()[name]}))
+                target_folder, other = self._parent(step.target)
+                target_folder.pending.append(_Change({other: folder.now()[name]}))
             case "rename":
                 target = self._beside(folder, step)
                 folder.pending.append(_Change({name: None, target: folder.now()[name]}))

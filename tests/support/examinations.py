@@ -52,6 +52,8 @@ OTHER = "sha256:" + 64 * "b"
 INPUTS = load_inputs(RealFs(), BankName.JUDGED)
 PROBES = load_inputs(RealFs(), BankName.BIAS_PROBE)
 BANK = INPUTS.bank
+ORIENTATION = (1110).to_bytes(32, "big")
+"""An orientation key that swaps the one case of `receipts` for every sample id that tests give it."""
 PERFECT = SimulatedSettings(accuracy=1.0, seed=7)
 PLAN = ExaminationPlan(model="sim-1", reviewer_family="simulated")
 
@@ -274,7 +276,7 @@ def receipts(
             artifact_contract="skill-effectiveness-reviewer-calibration-observation-v1",
             sample_id=sample_id,
             case_fixture_hash=common["case_fixture_hash"],
-            orientation_key_hash=OTHER,
+            orientation_key_hash=digest_object(ORIENTATION.hex()),
             shown=tuple(rows),
             usage=Usage(input_tokens=5, output_tokens=None, cost_units=None, latency_ms=12),
         ),

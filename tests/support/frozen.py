@@ -28,7 +28,8 @@ class CopiedFs(RealFs):
     def __init__(self, folder: Path) -> None:
         self._origin = str(frozen_folder())
         self._folder = folder
-        shutil.copytree(frozen_folder() / "fixtures", folder / "fixtures")
+        for part in ("arms", "fixtures"):
+            shutil.copytree(frozen_folder() / part, folder / part)
 
     def path(self, relative: str) -> Path:
         """Where the copy of a frozen file lies."""

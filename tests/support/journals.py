@@ -111,10 +111,10 @@ class Desk:
         wanted = {"purpose": PURPOSE, "segment_limit": self.segment_limit, **wanted}
         return Journal.open(root, state=state, **wanted)
 
-    def repin(self, reason: str, **options: object) -> JournalReport:
+    def repin(self, reason: str, fs: FileSystem | None = None, **options: object) -> JournalReport:
         """Make the pin anew."""
         wanted = cast("dict[str, Any]", options)
-        with self.roots() as (root, state):
+        with self.roots(fs) as (root, state):
             if self.form == "single":
                 return FileJournal.repin(root, FILE, reason=reason, state=state, **wanted)
             return Journal.repin(root, reason=reason, state=state, **wanted)

@@ -6,7 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from skill_effectiveness.calibration.licence import Examined, LicencePredicate, grant
+import pytest
+
+from skill_effectiveness.calibration.grant import Examined, grant
+from skill_effectiveness.calibration.licence import LicenceRefused
 from skill_effectiveness.calibration.loader import load_calibration
 from skill_effectiveness.calibration.models import UNKNOWN_COST, Judgment, ShownAnswer
 from skill_effectiveness.calibration.prompt import prompt_hash
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.calibration.documents import Declared
     from skill_effectiveness.calibration.inputs import FrozenInputs
+    from skill_effectiveness.calibration.licence import LicenceCode, LicencePredicate
     from skill_effectiveness.protocol.policy import LicencePolicy
     from skill_effectiveness.protocol.words import Verdict
 
@@ -109,3 +113,16 @@ def licence_of(declared: Declared) -> LicencePredicate:
 def other(declared: Declared, **changes: object) -> Declared:
     """Another reviewer."""
     return replace(declared, **changes)  # type: ignore[arg-type]
+
+
+def refused(act: Callable[[], object]) -> list[tuple[LicenceCode, str | None]]:
+    """Every reason."""
+    with pytest.raises(LicenceRefused) as caught:
+        act()
+    first = caught.value.faults[0]
+    assert (caught.value.code, caught.value.field, str(caught.value)) == (
+        first.code,
+        first.field,
+        first.sentence,
+    )
+    return [(fault.code, fault.field) for fault in caught.value.faults]

@@ -72,6 +72,11 @@ def temporaries(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob(".*.tmp"))
 
 
+def listing(folder: Path) -> list[str]:
+    """The names in a folder, sorted."""
+    return sorted(path.name for path in folder.iterdir())
+
+
 def content(folder: Path) -> dict[str, bytes]:
     """Every file below a folder by its relative name."""
     return {

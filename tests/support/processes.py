@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 import time
 from pathlib import Path
@@ -20,6 +21,8 @@ PATIENCE = 10.0
 # For PYTHONPATH: where a process of its own finds the package and these helpers.
 IMPORTS = f"{Path(skill_effectiveness.__file__).parents[1]}:{Path(__file__).resolve().parents[2]}"
 PATH = {"PATH": "/usr/bin:/bin"}
+# The number of exit(2), which ends one thread.
+EXIT_CALL = {"x86_64": 60, "aarch64": 93}.get(platform.machine())
 
 # Put before a program's own lines: `note("name")` leaves the pid of the process that calls it.
 PREAMBLE = """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.calibration import finalization, receipts
 from skill_effectiveness.calibration.documents import PAIR_NAMES
-from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError
+from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError, passing
 from skill_effectiveness.calibration.messages import FinalizeResult, ProbeResult, SampleResult
 from skill_effectiveness.calibration.models import to_json
 from skill_effectiveness.calibration.observer import Silent
@@ -30,7 +30,7 @@ from skill_effectiveness.calibration.wire import (
 )
 from skill_effectiveness.evidence import crash
 from skill_effectiveness.evidence.canonical import digest_object
-from skill_effectiveness.evidence.faults import FileCode, FileError, RootCode, RootError
+from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, RootCode, RootError
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.signals import Terminated
 from skill_effectiveness.execution import ExecutableError, locate
@@ -291,7 +291,10 @@ def _crashes_kept(root: PrivateRoot, way: Doorway) -> Iterator[None]:
     except CalibrationError:
         raise
     except (Exception, Terminated) as unforeseen:
-        raise UnforeseenError(_crash_file(unforeseen, root, way)) from unforeseen
+        told = _crash_file(unforeseen, root, way)
+        if isinstance(unforeseen, EvidenceError) and passing(unforeseen):
+            told += "; nothing was spent, so try again with the same request"
+        raise UnforeseenError(told) from unforeseen
 
 
 def _crash_file(unforeseen: BaseException, root: PrivateRoot, way: Doorway) -> str:

@@ -20,18 +20,29 @@ from skill_effectiveness.calibration.errors import (
     ExaminationRefused,
     RefusalCode,
     SpentEnding,
+    demand_seen,
 )
-from skill_effectiveness.calibration.models import AttemptEnding, Binding, SampleIntent, to_line
+from skill_effectiveness.calibration.ledger import judge_receipts
+from skill_effectiveness.calibration.models import (
+    UNKNOWN_COST,
+    AttemptEnding,
+    Binding,
+    SampleIntent,
+    to_line,
+)
 from skill_effectiveness.calibration.provider_log import read_log
 from skill_effectiveness.calibration.publication import Attempt, Run
 from skill_effectiveness.calibration.receipts import Found, read_listing
 from skill_effectiveness.calibration.reviewer import ADAPTERS
 from skill_effectiveness.calibration.sample import inspect
 from skill_effectiveness.evidence.documents import Canonical, parse
-from skill_effectiveness.evidence.faults import EvidenceError, FileCode, RootCode, RootError
+from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, RootCode, RootError
 from skill_effectiveness.evidence.strict import Profile
+from skill_effectiveness.providers import Ending
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skill_effectiveness.calibration.inputs import FrozenInputs
     from skill_effectiveness.calibration.ledger import CompletedSample, RootState
     from skill_effectiveness.evidence.root import PrivateRoot
@@ -43,6 +54,8 @@ ATTEMPTS_MAX: Final = 3
 FOLDERS_MAX: Final = 9
 """Attempts of one repeat in all: a disk that fails every time does not fill itself with attempts."""
 LOCK_WAIT_SECONDS: Final = 30.0
+SIGNAL: Final = "signal"
+"""The detail of an ending that a signal to the command brought about."""
 
 _NAME: Final = re.compile(r"r([0-9]{2})-a([1-9])")
 _BOUND: Final = (
@@ -111,6 +124,24 @@ def record_ending(out: PrivateRoot, name: str, failed: CallFailed, *, synthetic:
         endings.publish(f"{name}.json", to_line(AttemptEnding.model_validate(fields)))
 
 
+def record_cut_off(out: PrivateRoot, name: str, *, synthetic: bool) -> None:
+    """Keep that a signal ended an attempt, if it is spent and has no sample.
+
+    Raises:
+        EvidenceError: that cannot be written, or what lies there cannot be read.
+        ExaminationRefused: the folder of the attempt is not private any more.
+    """
+    if name not in _names(out, ATTEMPTS):
+        return
+    with _child(out, ATTEMPTS, name) as root:
+        state = judge_receipts(read_listing(root))
+    if state.cause is None:
+        return
+    ending = SpentEnding.NEVER_CALLED if name in state.uncalled else Ending.CANCELLED
+    cut_off = CallFailed(ending.value, SIGNAL, "A signal ended it.", UNKNOWN_COST)
+    record_ending(out, name, cut_off, synthetic=synthetic)
+
+
 def _check_names(out: PrivateRoot, repeats: int) -> None:
     """Attempts are those of this examination, without gaps, and endings belong to attempts."""
     names = _names(out, ATTEMPTS)
@@ -122,7 +153,7 @@ def _check_names(out: PrivateRoot, repeats: int) -> None:
             raise _invalid(f"{ATTEMPTS}/{name} is not the next attempt of a repeat", name)
         last[repeat] = attempt
     for name in _names(out, ENDINGS):
-        if name.removesuffix(".json") not in names:
+        if name not in {f"{attempt}.json" for attempt in names}:
             raise _invalid(f"{ENDINGS}/{name} belongs to no attempt", name)
 
 
@@ -137,25 +168,36 @@ def _names(out: PrivateRoot, folder: str) -> set[str]:
 def _child(out: PrivateRoot, *segments: str) -> PrivateRoot:
     try:
         return out.child(*segments)
+    except FileError as error:
+        demand_seen(error)
+        raise
     except RootError as error:
         raise ExaminationRefused(RefusalCode.FOLDER_UNUSABLE, str(error), field="/".join(segments)) from error
 
 
 def _read_repeat(out: PrivateRoot, number: int, binding: Binding, inputs: FrozenInputs) -> Repeat:
+    names = [name for name in sorted(_names(out, ATTEMPTS)) if name.startswith(attempt_name(number, 0)[:-1])]
     spent: list[Attempt] = []
-    for attempt in range(1, FOLDERS_MAX + 1):
-        if sum(each.called for each in spent) == ATTEMPTS_MAX:
-            break
-        name = attempt_name(number, attempt)
-        if name not in _names(out, ATTEMPTS):
-            return Repeat(tuple(spent), attempt)
-        found = _read_attempt(out, name, binding, inputs)
+    for name in names:
+        found = _read_attempt(out, name, binding, inputs) if _may_follow(spent) else None
         if found is None:
-            return Repeat(tuple(spent), attempt)
+            break
         spent.append(found)
-        if found.run is not None:
-            return Repeat(tuple(spent), None)
-    return Repeat(tuple(spent), None)
+    unspent = names[len(spent) :]
+    complete = any(each.run for each in spent)
+    if not _may_follow(spent) and unspent:
+        told = "that has its sample" if complete else "that is its last"
+        raise _invalid(f"{ATTEMPTS}/{unspent[0]} lies behind the attempt of its repeat {told}", unspent[0])
+    if len(unspent) > 1:
+        raise _invalid(f"{ATTEMPTS}/{unspent[1]} lies behind an attempt that is not spent", unspent[1])
+    upcoming = len(spent) + 1
+    return Repeat(tuple(spent), upcoming if _may_follow(spent) and upcoming <= FOLDERS_MAX else None)
+
+
+def _may_follow(spent: Sequence[Attempt]) -> bool:
+    """Whether there is another attempt behind these."""
+    called = sum(each.called for each in spent)
+    return called < ATTEMPTS_MAX and not any(each.run for each in spent)
 
 
 def _read_attempt(out: PrivateRoot, name: str, binding: Binding, inputs: FrozenInputs) -> Attempt | None:
@@ -163,7 +205,7 @@ def _read_attempt(out: PrivateRoot, name: str, binding: Binding, inputs: FrozenI
     state = _state(out, name)
     ending = _ending(out, name)
     if state.cause is not None:
-        _demand_no_answer_lost(out, name)
+        _demand_no_answer_lost(out, name, state.cause)
         never = ending is not None and ending.ending == SpentEnding.NEVER_CALLED
         called = not (never or name in state.uncalled)
         return Attempt(name, None, ending, called=called, session=_session(out, name))
@@ -180,7 +222,7 @@ def _read_attempt(out: PrivateRoot, name: str, binding: Binding, inputs: FrozenI
     return Attempt(name, run, None, session=_session(out, name, demanded=True))
 
 
-def _demand_no_answer_lost(out: PrivateRoot, name: str) -> None:
+def _demand_no_answer_lost(out: PrivateRoot, name: str, cause: CalibrationError) -> None:
     """Return only if the receipts of a quarantined attempt can be read and tell of no completed sample.
 
     What cannot be read may be a paid answer: asking again would pay twice, and would draw a bad repeat anew.
@@ -195,7 +237,7 @@ def _demand_no_answer_lost(out: PrivateRoot, name: str) -> None:
         raise _invalid(f"{ATTEMPTS}/{name} holds {min(listing.strays)}, which is no receipt", name)
     for intent in listing.intents.values():
         if _says_completed(intent):
-            raise _invalid(f"{name} was completed, and its sample is not what its intent says", name)
+            raise _invalid(f"{name} was completed and does not count ({cause.sentence})", name)
 
 
 def _says_completed(intent: Found) -> bool:
@@ -216,6 +258,7 @@ def _session(out: PrivateRoot, name: str, *, demanded: bool = False) -> str | No
     except EvidenceError as error:
         if not demanded and error.code in (FileCode.MISSING, RootCode.ROOT_MISSING):
             return None
+        demand_seen(error)
         raise _invalid(f"the private log of {name} cannot be believed ({error.code})", name) from error
     if log.sample_id != name:
         raise _invalid(f"the private log of {name} is about another attempt", name)
@@ -267,6 +310,7 @@ def _ending(out: PrivateRoot, name: str) -> AttemptEnding | None:
         with _child(out, ENDINGS) as endings:
             ending = parse(AttemptEnding, endings.read(file), Profile.DOCUMENT, canonical=Canonical.LINE)
     except EvidenceError as error:
+        demand_seen(error)
         raise _invalid(f"{ENDINGS}/{file} cannot be believed ({error.code})", name) from error
     if ending.attempt != name:
         raise _invalid(f"{ENDINGS}/{file} is about another attempt", name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from skill_effectiveness.calibration.errors import ExaminationRefused, RefusalCode
+from skill_effectiveness.calibration.errors import ExaminationRefused, RefusalCode, demand_seen
 from skill_effectiveness.calibration.models import Binding, Claim, Record, to_line
 from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.documents import Canonical, parse
@@ -92,7 +92,7 @@ def bind_folder(out: PrivateRoot, proposal: Mapping[str, Any], belongings: Itera
     Raises:
         ExaminationRefused: `binding_differs`, naming the field; `claim_invalid` or `binding_invalid` when
             what lies there cannot be the beginning of one examination.
-        EvidenceError: a write failed; the call can be repeated.
+        EvidenceError: a write failed, or a read for a reason that may pass; the call can be repeated.
     """
     claim = _read(out, CLAIM, Claim, RefusalCode.CLAIM_INVALID)
     held = _read(out, BINDING, Binding, RefusalCode.BINDING_INVALID)
@@ -165,6 +165,7 @@ def _read(out: PrivateRoot, name: str, model: type[RecordT], code: RefusalCode) 
     except EvidenceError as error:
         if error.code is FileCode.MISSING:
             return None
+        demand_seen(error)
         raise ExaminationRefused(
             code,
             f"{name} cannot be believed and was left as it is ({error.code}); start in a new folder.",

@@ -8,11 +8,15 @@ room carries a path, a prompt, a judgement, model output or a credential.
 
 from __future__ import annotations
 
+import errno
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
+from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
+
 if TYPE_CHECKING:
     from skill_effectiveness.calibration.models import Usage
+    from skill_effectiveness.evidence.faults import EvidenceError
 
 
 class Status(StrEnum):
@@ -201,3 +205,25 @@ class PairRefused(Exception):  # noqa: N818 - a refusal is an answer, not a defe
         self.field = field
         self.sentence = sentence
         super().__init__(sentence)
+
+
+def passing(error: EvidenceError) -> bool:
+    """Whether a read may well succeed when it is tried again, so that nothing may be concluded from it.
+
+    Too many open files, no memory, a storage that does not answer: what the file is, nobody has seen.
+    """
+    return error.code is FileCode.IO_ERROR
+
+
+def demand_seen(error: EvidenceError) -> None:
+    """Return only if an error tells something about the file that could not be read.
+
+    Raises:
+        FileError: it may pass; the sentence says so, and nothing about starting anew.
+    """
+    if not passing(error):
+        return
+    cause, where = error.__cause__, error.faults[0].where
+    number = cause.errno if isinstance(cause, OSError) and cause.errno else 0
+    told = f"{where} could not be read just now ({errno.errorcode.get(number, error.code)}); try again."
+    raise FileError(Fault(FileCode.IO_ERROR, where, told)) from error

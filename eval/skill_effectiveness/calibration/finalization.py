@@ -18,7 +18,7 @@ from skill_effectiveness.calibration.documents import (
     evidence_document,
     result_document,
 )
-from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError
+from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError, demand_seen
 from skill_effectiveness.calibration.finalization_rules import (
     ClaimFound,
     FileFound,
@@ -32,6 +32,7 @@ from skill_effectiveness.calibration.inputs import FrozenInputs, load_inputs
 from skill_effectiveness.calibration.loader import LoadedCalibration, load_calibration
 from skill_effectiveness.calibration.models import UNKNOWN_COST, Claim, FinalizationIntent, to_json, to_line
 from skill_effectiveness.calibration.provider_log import read_log
+from skill_effectiveness.calibration.publication import commits_otherwise
 from skill_effectiveness.calibration.root_lock import LOCK_WAIT_SECONDS, locked
 from skill_effectiveness.calibration.sample_set import answered_samples, confirmed_samples
 from skill_effectiveness.calibration.sheet import ReviewerRecords, build_sheet
@@ -154,9 +155,17 @@ def derive_again(root: PrivateRoot, *, lock_wait: float = LOCK_WAIT_SECONDS) -> 
         pair = _pair(answered, inputs)
         with root.child(FOLDER) as folder:
             same = all(folder.read(member.name) == member.data for member in pair.members)
+            sheet = _sheet(answered, pair.loaded, inputs)
+            recommitted = commits_otherwise(folder, NAMES.metrics, sheet)
         if not same or intent.published_pair_hash != pair.hash:
             raise _unfinished("the published pair is not what the samples give")
-        return DerivedCalibration(pair.loaded, _sheet(answered, pair.loaded, inputs))
+        if recommitted:
+            raise CalibrationError(
+                CalibrationCode.SAMPLE_INVALID,
+                f"{NAMES.metrics} commits to another orientation key than the one that lies beside the "
+                "samples, so the samples were changed; use a new root.",
+            )
+        return DerivedCalibration(pair.loaded, sheet)
 
 
 def _completed_intent(root: PrivateRoot) -> FinalizationIntent:
@@ -164,6 +173,7 @@ def _completed_intent(root: PrivateRoot) -> FinalizationIntent:
         data = root.read(receipts.FINALIZATION_INTENT)
         intent = parse(FinalizationIntent, data, Profile.DOCUMENT, canonical=Canonical.LINE)
     except EvidenceError as error:
+        demand_seen(error)
         raise _unfinished(f"its intent cannot be believed ({error.code.value})") from error
     if intent.state != "completed" or intent.artifact_root_hash != receipts.artifact_root_hash(root):
         raise _unfinished("its finalization was not completed here")
@@ -194,6 +204,7 @@ def _demand_own_sessions(root: PrivateRoot, answered: Sequence[AnsweredSample]) 
         except EvidenceError as error:
             if error.code in (FileCode.MISSING, RootCode.ROOT_MISSING):
                 continue
+            demand_seen(error)
             raise _not_alone(
                 f"the log of its call cannot be believed ({error.code.value})", sample_id
             ) from error
@@ -326,6 +337,7 @@ class _Finalization:
         except EvidenceError as error:
             if error.code is FileCode.MISSING:
                 return IntentFound.ABSENT
+            demand_seen(error)
             return IntentFound.LINK if error.code is FileCode.FILE_SYMLINK else IntentFound.OTHER
         if held.state == "completed":
             return IntentFound.COMPLETED
@@ -338,6 +350,7 @@ class _Finalization:
         try:
             claim = parse(Claim, folder.read(CLAIM), Profile.DOCUMENT, canonical=Canonical.LINE)
         except EvidenceError as error:
+            demand_seen(error)
             return ClaimFound.ABSENT if error.code is FileCode.MISSING else ClaimFound.FOREIGN
         return ClaimFound.OURS if claim.claim_token == self._token else ClaimFound.FOREIGN
 
@@ -425,5 +438,6 @@ def _look_at_file(folder: PrivateRoot, name: str, wanted: bytes) -> FileFound:
         data = folder.read(name)
         read_json(data, Profile.DOCUMENT)
     except EvidenceError as error:
+        demand_seen(error)
         return FileFound.ABSENT if error.code is FileCode.MISSING else FileFound.UNSAFE
     return FileFound.EQUAL if data == wanted else FileFound.DIFFERENT

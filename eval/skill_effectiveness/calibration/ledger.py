@@ -22,6 +22,7 @@ from skill_effectiveness.calibration.models import (
     SampleIntent,
     to_json,
 )
+from skill_effectiveness.calibration.orientation import KEY_BYTES, draw_seats, key_commitment
 from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.documents import Canonical, parse
 from skill_effectiveness.evidence.faults import EvidenceError
@@ -278,10 +279,13 @@ def _check_bindings(intent: SampleIntent, sample: Sample) -> None:
 
 
 def observed(listing: Listing, sample: Sample) -> Observation | None:
-    """The observation of a sample, None when there is none; turned back it gives the stored judgements.
+    """The observation of a sample, None when there is none.
+
+    Turned back it gives the stored judgements, and order and orientation in it are what the key beside it
+    draws, so none of the three can be changed alone or with another.
 
     Raises:
-        CalibrationError: `sample_invalid`.
+        CalibrationError: `sample_invalid`; `artifact_root_quarantined` for a key that is not private.
     """
     found = listing.observations.get(sample.sample_id)
     if found is None:
@@ -301,7 +305,28 @@ def observed(listing: Listing, sample: Sample) -> Observation | None:
         or bound != (sample.sample_id, sample.case_fixture_hash, sample.synthetic)
     ):
         raise CalibrationError(code, f"{what} does not give the stored judgements; use a new root.")
+    key = _orientation_key(listing, what)
+    drawn = draw_seats(sample.case_fixture_hash, stored, sample.sample_id, key)
+    seen = tuple((shown.case_id, bool(shown.orientation)) for shown in observation.shown)
+    if observation.orientation_key_hash != key_commitment(key) or seen != drawn:
+        raise CalibrationError(
+            code, f"{what} is not what the orientation key of this root draws; use a new root."
+        )
     return observation
+
+
+def _orientation_key(listing: Listing, what: str) -> bytes:
+    key = listing.orientation_key
+    if key is None:
+        raise CalibrationError(
+            CalibrationCode.SAMPLE_INVALID,
+            f"{what} cannot be checked, because the orientation key is gone; use a new root.",
+        )
+    if isinstance(key, EvidenceError):
+        raise _quarantined(f"The orientation key is not private ({key.code})") from key
+    if len(key) < KEY_BYTES:
+        raise _quarantined("The orientation key is shorter than one of ours")
+    return key
 
 
 def _parse(

@@ -1,25 +1,21 @@
-"""Reviewer licences: what one says, when one is given, and whether one is live (calibration.md, section 9).
+"""Reviewer licences: what one says, and why there is none (calibration.md, section 9).
 
-Everything here is judgement over what was read: two examinations whose pairs were loaded and whose figures
-were derived from their samples, the frozen policy, and the time, which is passed in. `licensing` reads, signs
-and writes.
+When one is given is judged in `grant`, how one stands in `standing`; `licensing` reads, signs and writes.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from skill_effectiveness.calibration.bias import BiasSheet
 from skill_effectiveness.calibration.binding import SIMULATED
-from skill_effectiveness.calibration.figures import Estimate, at_least, at_most
-from skill_effectiveness.calibration.intervals import share_of_cases
+from skill_effectiveness.calibration.figures import Estimate
 from skill_effectiveness.calibration.models import (
     Count,
     FamilyName,
@@ -31,22 +27,18 @@ from skill_effectiveness.calibration.models import (
     to_json,
 )
 from skill_effectiveness.calibration.position import PositionSheet
-from skill_effectiveness.calibration.sheet import AttemptSheet, MetricsSheet, ReviewerSheet, VerdictSheet
+from skill_effectiveness.calibration.sheet import AttemptSheet, VerdictSheet
 from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.documents import RuleBroken
 from skill_effectiveness.protocol.document import DigestText, One
 from skill_effectiveness.protocol.policy import CanaryRule
-from skill_effectiveness.protocol.words import BankName, Verdict
+from skill_effectiveness.protocol.words import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skill_effectiveness.calibration.loader import LoadedCalibration
-    from skill_effectiveness.protocol.policy import LicencePolicy
+    from collections.abc import Mapping
 
 CONTRACT: Final = "skill-effectiveness-reviewer-licence-v1"
 ID_DIGITS: Final = 32
-DECIDED: Final = (Verdict.A_WIN, Verdict.B_WIN)
 
 _TIME: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
 
@@ -255,164 +247,6 @@ class LicencePredicate(Record):
         return self
 
 
-def _licence_id(licence: LicencePredicate) -> str:
-    said = to_json(licence)
-    del said["licence_id"]
-    return digest_object(said).removeprefix("sha256:")[:ID_DIGITS]
-
-
-# When one is given.
-
-
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """One examination, read and derived again.
-
-    Attributes:
-        calibration: the loaded pair.
-        sheet: the figures, derived from the samples; of exactly one family.
-        prompt_hash: of what was asked; None when the records do not say it themselves, but only by the digest
-            of the code.
-    """
-
-    calibration: LoadedCalibration
-    sheet: MetricsSheet
-    prompt_hash: str | None
-
-    @property
-    def reviewer(self) -> ReviewerSheet:
-        """The figures of the one family."""
-        (only,) = self.sheet.reviewers
-        return only
-
-
-_REVIEWER: Final = (
-    "provider",
-    "provider_cli_version",
-    "provider_executable_hash",
-    "model",
-    "reviewer_family",
-    "runtime_manifest_hash",
-    "pilot_gates_hash",
-    "simulation",
-    "synthetic",
-)
-"""What both results have to agree in: who was examined, by which code, under which gates."""
-
-
-def grant(
-    judged: Examined,
-    probes: Examined,
-    policy: LicencePolicy,
-    *,
-    policy_hash: str,
-    prompt_hash: str,
-    days: int,
-    now: datetime,
-) -> LicencePredicate:
-    """The licence that two examinations earn.
-
-    Args:
-        judged: the examination with the judged bank.
-        probes: that with the bias probes.
-        policy: the frozen policy.
-        policy_hash: its object digest.
-        prompt_hash: that of the prompt reviewers are asked with today.
-        days: how long the licence lives.
-        now: when it is issued; aware.
-
-    Raises:
-        LicenceRefused: with every reason; those that are no line of the policy come first and alone.
-        ValueError: an examination with another bank, or figures of another examination.
-    """
-    for examined, bank in ((judged, BankName.JUDGED), (probes, BankName.BIAS_PROBE)):
-        held = examined.calibration.result.calibration_evidence_hash
-        same = examined.sheet.calibration_evidence_hash == held
-        if not (examined.calibration.bank is examined.sheet.bank is bank and same):
-            raise ValueError("a licence needs one examination of each bank, each with its own figures")
-    faults = [*_pair_faults(judged, probes, prompt_hash)] or [*_policy_faults(judged, probes, policy, days)]
-    if faults:
-        raise LicenceRefused(*faults)
-    bias = probes.reviewer.bias
-    if bias is None:
-        raise ValueError("figures of the probes hold their table")
-    fields: dict[str, Any] = {
-        "prompt_hash": prompt_hash,
-        "bias_sheet": bias,
-        "policy_hash": policy_hash,
-        "issued_at": write_time(now),
-        "expires_at": write_time(now + timedelta(days=days)),
-        "canary_rule": policy.canary_rule,
-    }
-    return named(fields | _examined(judged, probes))
-
-
-def _pair_faults(judged: Examined, probes: Examined, prompt_hash: str) -> Iterator[LicenceFault]:
-    """What keeps the two from being one passing examination of one reviewer."""
-    if judged.calibration.result.calibration_status != "pass":
-        told = "The calibration did not pass its gates; only a passing one earns a licence."
-        yield LicenceFault(LicenceCode.CALIBRATION_FAILED, told)
-    for field in _REVIEWER:
-        if getattr(judged.calibration.result, field) != getattr(probes.calibration.result, field):
-            told = f"Calibration and probes have another {field} each; examine one reviewer with both banks."
-            yield LicenceFault(LicenceCode.REVIEWER_DIFFERS, told, field)
-            break
-    asked = {judged.prompt_hash, probes.prompt_hash} - {None}
-    if asked != {prompt_hash}:
-        told = "The reviewer was examined with another prompt than it would be asked with; examine it again."
-        yield LicenceFault(LicenceCode.PROMPT_CHANGED, told)
-
-
-def _policy_faults(
-    judged: Examined, probes: Examined, policy: LicencePolicy, days: int
-) -> Iterator[LicenceFault]:
-    """Every line of the policy that is not met."""
-    for examined in (judged, probes):
-        yield from _repeat_faults(examined, policy)
-    low = judged.reviewer.accuracy.interval.low
-    if not low >= policy.accuracy_wilson_low_min:
-        told = f"The accuracy may be as low as {low:.4f}, below {policy.accuracy_wilson_low_min:g}."
-        yield LicenceFault(LicenceCode.ACCURACY_TOO_LOW, told)
-    yield from _position_faults(judged.reviewer.position, policy)
-    if (bias := probes.reviewer.bias) is None or not bias.passed:
-        failed = [kind.kind.value for kind in bias.kinds if not kind.passed] if bias else []
-        told = f"Not every kind of bias probe was passed: {', '.join(failed) or 'none was asked'}."
-        yield LicenceFault(LicenceCode.PROBE_FAILED, told, failed[0] if failed else None)
-    if not policy.days.min <= days <= policy.days.max:
-        told = f"A licence lives {policy.days.min} to {policy.days.max} days, not {days}."
-        yield LicenceFault(LicenceCode.DAYS_OUT_OF_RANGE, told)
-
-
-def _repeat_faults(examined: Examined, policy: LicencePolicy) -> Iterator[LicenceFault]:
-    bank, found = examined.calibration.bank.value, examined.reviewer
-    if found.repeat_count < policy.repeats_min:
-        told = f"The bank {bank} was answered {found.repeat_count} times; {policy.repeats_min} are needed."
-        yield LicenceFault(LicenceCode.REPEATS_TOO_FEW, told, bank)
-    attempts = found.attempts.attempts
-    usable = attempts - found.attempts.unusable_answers
-    if not at_least(Fraction(usable, attempts), policy.usable_answer_rate_min):
-        told = (
-            f"With the bank {bank}, {usable} of {attempts} attempts gave a usable answer; "
-            f"at least {policy.usable_answer_rate_min:.0%} have to."
-        )
-        yield LicenceFault(LicenceCode.USABLE_ANSWERS_TOO_FEW, told, bank)
-
-
-def _position_faults(position: PositionSheet, policy: LicencePolicy) -> Iterator[LicenceFault]:
-    if position.cases_covered < policy.flip_cases_covered_min:
-        told = (
-            f"{position.cases_covered} cases were seen both ways round; "
-            f"{policy.flip_cases_covered_min} are needed."
-        )
-        yield LicenceFault(LicenceCode.FLIP_CASES_TOO_FEW, told)
-    if position.flip_rate is not None and not at_most(position.flip_rate, policy.flip_rate_max):
-        told = (
-            f"{position.flips.part} of {position.flips.whole} verdicts changed with the seats, "
-            f"more than {policy.flip_rate_max:.0%}."
-        )
-        yield LicenceFault(LicenceCode.FLIP_RATE_TOO_HIGH, told)
-
-
 def named(fields: Mapping[str, Any]) -> LicencePredicate:
     """The licence of these fields, with the id that belongs to them.
 
@@ -425,169 +259,7 @@ def named(fields: Mapping[str, Any]) -> LicencePredicate:
     return LicencePredicate.model_validate(whole | {"licence_id": _licence_id(draft)})
 
 
-def _examined(judged: Examined, probes: Examined) -> dict[str, Any]:
-    """The fields that the two examinations give."""
-    result = judged.calibration.result
-    return {
-        "reviewer": LicensedReviewer(
-            provider=result.provider,
-            provider_cli_version=result.provider_cli_version,
-            provider_executable_hash=result.provider_executable_hash,
-            model=result.model,
-            reviewer_family=result.reviewer_family,
-            provider_binding_hash=None,
-        ),
-        "bank_hashes": BothBanks(judged=_bank(judged.sheet), bias_probe=_bank(probes.sheet)),
-        "calibration_hashes": BothExaminations(judged=_documents(judged), bias_probe=_documents(probes)),
-        "metrics": _metrics(judged, probes),
-        "synthetic": judged.calibration.synthetic,
-    }
-
-
-def _bank(sheet: MetricsSheet) -> BankHashes:
-    return BankHashes(
-        known_answer_fixture_hash=sheet.known_answer_fixture_hash, case_fixture_hash=sheet.case_fixture_hash
-    )
-
-
-def _documents(examined: Examined) -> DocumentHashes:
-    return DocumentHashes(
-        evidence=digest_object(to_json(examined.calibration.evidence)),
-        result=digest_object(to_json(examined.calibration.result)),
-        metrics=digest_object(to_json(examined.sheet)),
-    )
-
-
-def _metrics(judged: Examined, probes: Examined) -> LicenceMetrics:
-    found = judged.reviewer
-    return LicenceMetrics(
-        case_count=judged.sheet.case_count,
-        repeat_count=found.repeat_count,
-        accuracy=found.accuracy,
-        self_consistency=found.self_consistency,
-        position=found.position,
-        attempts=found.attempts,
-        probe_repeat_count=probes.reviewer.repeat_count,
-        probe_attempts=probes.reviewer.attempts,
-        verdicts={verdict: found.verdicts[verdict] for verdict in DECIDED},
-        decided=pooled([found.verdicts[verdict] for verdict in DECIDED], found.repeat_count),
-    )
-
-
-def pooled(verdicts: Sequence[VerdictSheet], repeat_count: int) -> DecidedVerdicts:
-    """Several verdicts as one: counts added up; intervals over cases, which repeats never narrow.
-
-    Raises:
-        ValueError: no case decides, or none does not.
-    """
-    hits, rejections = sum(each.hits for each in verdicts), sum(each.rejections for each in verdicts)
-    n1 = sum(each.n1 for each in verdicts) // repeat_count
-    n0 = sum(each.n0 for each in verdicts) // repeat_count
-    sensitivity = share_of_cases(Fraction(hits, repeat_count), n1)
-    specificity = share_of_cases(Fraction(rejections, repeat_count), n0)
-    if sensitivity is None or specificity is None:
-        raise ValueError("a bank holds cases with a decided truth and cases with another")
-    return DecidedVerdicts(
-        hits=hits, n1=n1, rejections=rejections, n0=n0, sensitivity=sensitivity, specificity=specificity
-    )
-
-
-# Whether one is live.
-
-
-class LicenceStatus(StrEnum):
-    """How a licence stands; the first failing part, in this order."""
-
-    SIGNATURE = "signature"
-    NOT_YET = "not_yet"
-    EXPIRED = "expired"
-    DRIFT = "drift"
-    REVOKED = "revoked"
-    LIVE = "live"
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The status, and of a drift its field; `word` is what machines are told."""
-
-    status: LicenceStatus
-    field: str | None = None
-
-    @property
-    def word(self) -> str:
-        """`live`, or the first failing part, such as `drift:model`."""
-        return self.status.value if self.field is None else f"{self.status.value}:{self.field}"
-
-
-@dataclass(frozen=True, slots=True)
-class Present:
-    """What a licence is held against: this installation, and the reviewer as far as it was named.
-
-    Attributes:
-        prompt_hash: of the prompt reviewers are asked with.
-        bank_hashes: of the frozen banks.
-        policy_hash: of the frozen policy.
-        canary_rule: of the frozen policy.
-        provider_executable_hash: of the program; None when none was named.
-        provider_cli_version: of the program; None when none was named.
-        model: None when none was named.
-    """
-
-    prompt_hash: str
-    bank_hashes: BothBanks
-    policy_hash: str
-    canary_rule: CanaryRule
-    provider_executable_hash: str | None = None
-    provider_cli_version: str | None = None
-    model: str | None = None
-
-
-def judge_standing(
-    licence: LicencePredicate | None, present: Present, at: datetime, *, revoked: bool = False
-) -> Standing:
-    """How a licence stands at a time.
-
-    Args:
-        licence: None when no trusted key has signed it; nothing it says is looked at then.
-        present: what it is held against.
-        at: aware.
-        revoked: whether its canaries have revoked it (`canary.CanaryWatch.revoked`).
-    """
-    if licence is None:
-        return Standing(LicenceStatus.SIGNATURE)
-    if at < _time(licence.issued_at):
-        return Standing(LicenceStatus.NOT_YET)
-    if at >= _time(licence.expires_at):
-        return Standing(LicenceStatus.EXPIRED)
-    if (field := drifted_field(licence, present)) is not None:
-        return Standing(LicenceStatus.DRIFT, field)
-    return Standing(LicenceStatus.REVOKED if revoked else LicenceStatus.LIVE)
-
-
-def drifted_field(licence: LicencePredicate, present: Present) -> str | None:
-    """The first field in which the present is not what was licensed; what was not named cannot differ."""
-    reviewer = licence.reviewer
-    for field in ("provider_executable_hash", "provider_cli_version", "model"):
-        now = getattr(present, field)
-        if now is not None and now != getattr(reviewer, field):
-            return field
-    for field in ("prompt_hash", "bank_hashes", "policy_hash", "canary_rule"):
-        if getattr(present, field) != getattr(licence, field):
-            return field
-    return None
-
-
-def demand_one_world(licences: Sequence[LicencePredicate], *, driver_simulated: bool) -> None:
-    """A synthetic licence counts only where the driver and every reviewer are simulated.
-
-    Raises:
-        LicenceRefused: `synthetic_beside_real`.
-    """
-    everything = driver_simulated and all(licence.synthetic for licence in licences)
-    for licence in licences:
-        if licence.synthetic and not everything:
-            told = (
-                "A licence of a simulated reviewer counts only where everything is simulated; leave it out."
-            )
-            fault = LicenceFault(LicenceCode.SYNTHETIC_BESIDE_REAL, told, licence.licence_id)
-            raise LicenceRefused(fault)
+def _licence_id(licence: LicencePredicate) -> str:
+    said = to_json(licence)
+    del said["licence_id"]
+    return digest_object(said).removeprefix("sha256:")[:ID_DIGITS]

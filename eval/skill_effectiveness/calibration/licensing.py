@@ -11,23 +11,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.calibration import finalization, repeats
+from skill_effectiveness.calibration.grant import Examined, grant
 from skill_effectiveness.calibration.inputs import load_inputs
 from skill_effectiveness.calibration.licence import (
     BankHashes,
     BothBanks,
-    Examined,
     LicenceCode,
     LicenceFault,
     LicencePredicate,
     LicenceRefused,
-    Present,
-    grant,
-    judge_standing,
 )
 from skill_effectiveness.calibration.models import to_json, to_line
 from skill_effectiveness.calibration.prompt import prompt_hash
 from skill_effectiveness.calibration.receipts import FINALIZATION_INTENT
 from skill_effectiveness.calibration.reviewer import ADAPTERS
+from skill_effectiveness.calibration.standing import Present, judge_standing
 from skill_effectiveness.evidence.faults import EvidenceError, SealCode
 from skill_effectiveness.evidence.fsops import read_public, write_new_public
 from skill_effectiveness.evidence.seal import PredicateType, Statement, Subject, sign, unverified, verify
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-    from skill_effectiveness.calibration.licence import Standing
+    from skill_effectiveness.calibration.standing import Standing
     from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.root import PrivateRoot
     from skill_effectiveness.evidence.seal import Verification
@@ -256,7 +254,7 @@ def check_licence(
     fs: FileSystem,
     revoked: bool = False,
 ) -> Standing:
-    """How a licence stands here: `licence.judge_standing` against this installation.
+    """How a licence stands here: `standing.judge_standing` against this installation.
 
     Raises:
         ProtocolError: the frozen inputs cannot be read.

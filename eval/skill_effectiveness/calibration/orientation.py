@@ -106,20 +106,25 @@ def draw(bank: Bank, sample_id: str, key: bytes) -> Presentation:
     Raises:
         ValueError: the key is shorter than `KEY_BYTES`.
     """
+    return arrange(bank, draw_seats(bank.case_fixture_hash, bank.case_ids, sample_id, key))
+
+
+def draw_seats(
+    case_fixture_hash: str, case_ids: Iterable[str], sample_id: str, key: bytes
+) -> tuple[tuple[str, bool], ...]:
+    """What `draw` draws, for whoever has no texts: case ids in shown order, each with its swap.
+
+    Raises:
+        ValueError: the key is shorter than `KEY_BYTES`.
+    """
     if len(key) < KEY_BYTES:
         raise ValueError(f"an orientation key has at least {KEY_BYTES} bytes")
 
-    def drawn(use: str, case: Case) -> bytes:
-        named = {
-            "use": use,
-            "bank": bank.case_fixture_hash,
-            "sample_id": sample_id,
-            "case_id": case.case_id,
-        }
-        return mac(key, named)
+    def drawn(use: str, case_id: str) -> bytes:
+        return mac(key, {"use": use, "bank": case_fixture_hash, "sample_id": sample_id, "case_id": case_id})
 
-    in_order = sorted(bank.cases, key=lambda case: drawn("order", case))
-    return arrange(bank, [(case.case_id, bool(drawn("orientation", case)[-1] & 1)) for case in in_order])
+    in_order = sorted(case_ids, key=lambda case_id: drawn("order", case_id))
+    return tuple((case_id, bool(drawn("orientation", case_id)[-1] & 1)) for case_id in in_order)
 
 
 def identity(bank: Bank) -> Presentation:

@@ -16,7 +16,7 @@ from skill_effectiveness.calibration.documents import (
     evidence_document,
     result_document,
 )
-from skill_effectiveness.calibration.errors import ExaminationRefused, RefusalCode
+from skill_effectiveness.calibration.errors import ExaminationRefused, RefusalCode, demand_seen
 from skill_effectiveness.calibration.loader import LoadedCalibration, load_calibration
 from skill_effectiveness.calibration.models import (
     UNKNOWN_COST,
@@ -28,6 +28,7 @@ from skill_effectiveness.calibration.models import (
     to_line,
 )
 from skill_effectiveness.calibration.sheet import MetricsSheet, ReviewerRecords, build_sheet
+from skill_effectiveness.evidence.documents import parse
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, PairCode, PairError
 from skill_effectiveness.evidence.pair import Member, pending_name, publish_pair
 from skill_effectiveness.evidence.strict import Profile, read_json
@@ -94,10 +95,48 @@ def publish_examination(
         )
     except PairError as error:
         if error.code is PairCode.PAIR_UNSAFE:
+            if isinstance(error.__cause__, EvidenceError):
+                demand_seen(error.__cause__)
             raise _blocked(error) from error
         raise
-    _write_sheet(out, names.metrics, to_line(examination_sheet(loaded, binding, attempts, inputs)))
+    sheet = examination_sheet(loaded, binding, attempts, inputs)
+    demand_same_keys(out, names.metrics, sheet)
+    _write_sheet(out, names.metrics, to_line(sheet))
     return loaded
+
+
+def demand_same_keys(out: PrivateRoot, name: str, derived: MetricsSheet) -> None:
+    """Return only if the published sheet, where there is one, commits to the keys that lie there now.
+
+    Raises:
+        ExaminationRefused: `samples_invalid`: keys and observations were replaced together.
+    """
+    if commits_otherwise(out, name, derived):
+        raise ExaminationRefused(
+            RefusalCode.SAMPLES_INVALID,
+            f"Nothing was counted: {name} commits to other orientation keys than those that lie beside the "
+            "samples, so the samples were changed; start in a new folder.",
+            field=name,
+        )
+
+
+def commits_otherwise(folder: PrivateRoot, name: str, derived: MetricsSheet) -> bool:
+    """Whether a published sheet of the same pair commits to other orientation keys than the derived one.
+
+    A sheet that is absent or malformed commits to nothing: it may be rebuilt at will.
+
+    Raises:
+        FileError: `io_error`: it could not be read for a reason that may pass.
+    """
+    try:
+        held = parse(MetricsSheet, folder.read(name), Profile.DOCUMENT)
+    except EvidenceError as error:
+        demand_seen(error)
+        return False
+    if held.calibration_evidence_hash != derived.calibration_evidence_hash:
+        return False
+    keys, wanted = ([each.orientation_key_hashes for each in sheet.reviewers] for sheet in (held, derived))
+    return keys != wanted
 
 
 def pair_members(
@@ -158,6 +197,7 @@ def _found(out: PrivateRoot, name: str) -> bytes | None:
     except EvidenceError as error:
         if error.code is FileCode.MISSING:
             return None
+        demand_seen(error)
         raise _blocked(error, name) from error
     return data
 

@@ -8,12 +8,14 @@ only, which means under `.sample.lock`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.calibration.errors import demand_seen
 from skill_effectiveness.calibration.models import SAMPLE_ID
 from skill_effectiveness.evidence.canonical import digest_object
-from skill_effectiveness.evidence.faults import EvidenceError, FileError
+from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError
+from skill_effectiveness.evidence.keys import FILE_LIMIT as KEY_FILE_LIMIT
 from skill_effectiveness.evidence.names import temporary_of
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ SAMPLES: Final = "samples"
 OBSERVATIONS: Final = "observations"
 PROVIDER_LOG: Final = "provider-log"
 FINALIZATION_INTENT: Final = ".finalization.intent.json"
+ORIENTATION_KEY: Final = ".orientation.key"
 
 _RECEIPT: Final = re.compile(rf"({SAMPLE_ID})\.json")
 _INTENT: Final = re.compile(rf"\.({SAMPLE_ID})\.intent\.json")
@@ -51,7 +54,17 @@ def sample_name(sample_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What lies in an artifact root: the bytes of every receipt by id, and the names that are no receipt."""
+    """What lies in an artifact root.
+
+    Attributes:
+        artifact_root_hash: of the root.
+        ledgers: the bytes of every receipt by id, here and in the next three.
+        intents: likewise.
+        samples: likewise.
+        observations: likewise.
+        strays: names that are no receipt.
+        orientation_key: what the samples were drawn with; None when there is none.
+    """
 
     artifact_root_hash: str
     ledgers: Mapping[str, Found]
@@ -59,6 +72,7 @@ class Listing:
     samples: Mapping[str, Found]
     observations: Mapping[str, Found]
     strays: tuple[str, ...] = ()
+    orientation_key: Found | None = field(default=None, repr=False)
 
 
 def intent_may_stand(root: PrivateRoot, sample_id: str) -> bool:
@@ -71,7 +85,11 @@ def intent_may_stand(root: PrivateRoot, sample_id: str) -> bool:
 
 
 def read_listing(root: PrivateRoot) -> Listing:
-    """Every receipt of a root, as it lies there; an unreadable file is kept as its error, never skipped."""
+    """Every receipt of a root, as it lies there; an unreadable file is kept as its error, never skipped.
+
+    Raises:
+        FileError: `io_error`: something could not be read for a reason that may pass.
+    """
     ledgers, ledger_strays = _read_folder(root, LEDGERS, {"receipt": _RECEIPT})
     both, sample_strays = _read_folder(root, SAMPLES, {"intent": _INTENT, "receipt": _RECEIPT})
     observations, observation_strays = _read_folder(root, OBSERVATIONS, {"receipt": _RECEIPT})
@@ -82,6 +100,7 @@ def read_listing(root: PrivateRoot) -> Listing:
         samples=both["receipt"],
         observations=observations["receipt"],
         strays=(*ledger_strays, *sample_strays, *observation_strays),
+        orientation_key=_read_key(root),
     )
 
 
@@ -107,7 +126,8 @@ def _read_folder(
         return found, strays
     try:
         place = root.child(folder)
-    except EvidenceError:
+    except EvidenceError as error:
+        demand_seen(error)
         return found, [folder]  # a link, a foreign owner or another mode: nothing below it may be believed
     with place:
         for name in sorted(place.names()):
@@ -125,4 +145,13 @@ def _read(place: PrivateRoot, name: str) -> Found:
     try:
         return place.read(name)
     except FileError as error:
+        demand_seen(error)
         return error
+
+
+def _read_key(root: PrivateRoot) -> Found | None:
+    try:
+        return root.read(ORIENTATION_KEY, KEY_FILE_LIMIT)
+    except FileError as error:
+        demand_seen(error)
+        return None if error.code is FileCode.MISSING else error

@@ -17,12 +17,18 @@ somebody looks.
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from skill_effectiveness.calibration import attempts as tries
-from skill_effectiveness.calibration.binding import SIMULATED, bind_folder, held_binding, refuse_claimed
+from skill_effectiveness.calibration.binding import (
+    CLAIM,
+    SIMULATED,
+    bind_folder,
+    held_binding,
+    refuse_claimed,
+)
 from skill_effectiveness.calibration.documents import PAIR_NAMES
 from skill_effectiveness.calibration.errors import (
     CalibrationError,
@@ -30,18 +36,31 @@ from skill_effectiveness.calibration.errors import (
     ExaminationRefused,
     RefusalCode,
 )
+from skill_effectiveness.calibration.full_disk import MAKE_ROOM, one_advice, place_without_space
 from skill_effectiveness.calibration.inputs import FrozenInputs, load_inputs
 from skill_effectiveness.calibration.loader import LoadedCalibration, load_calibration
 from skill_effectiveness.calibration.manifest import runtime_manifest_hash
 from skill_effectiveness.calibration.models import FAMILY_NAME, MODEL_NAME, Binding
 from skill_effectiveness.calibration.observer import Observer, Silent
 from skill_effectiveness.calibration.prompt import prompt_hash
-from skill_effectiveness.calibration.publication import examination_sheet, pair_members, publish_examination
+from skill_effectiveness.calibration.publication import (
+    demand_same_keys,
+    examination_sheet,
+    pair_members,
+    publish_examination,
+)
 from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
-from skill_effectiveness.calibration.sample import SampleRequest, Sampling, identify, take_sample
+from skill_effectiveness.calibration.sample import (
+    SampleRequest,
+    Sampling,
+    check_login,
+    identify,
+    take_sample,
+)
 from skill_effectiveness.evidence.faults import EvidenceError, LockCode, LockError
 from skill_effectiveness.evidence.lock import Lock
 from skill_effectiveness.evidence.pair import load_pair
+from skill_effectiveness.evidence.signals import Terminated
 from skill_effectiveness.execution import SessionSweep, leftovers, never, sweep_sessions
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName
@@ -54,6 +73,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.root import PrivateRoot
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.execution import Executable
+    from skill_effectiveness.providers import Provider
 
 EXAMINATION_LOCK: Final = ".examination.lock"
 REPEATS: Final = range(2, 6)
@@ -141,8 +161,8 @@ def examine(
         ValueError: an adapter that the loader of pairs does not know.
     """
     watching = observer or Silent()
-    _check_plan(plan, reviewer)
-    with _locked(out):
+    check_plan(plan, reviewer.adapter, simulated=reviewer.simulation is not None)
+    with one_advice(out), _locked(out):
         if reviewer.simulation is None:
             look_for_leftovers(out.around, watching)
         if not resume:
@@ -190,7 +210,9 @@ def derive_again(out: PrivateRoot, bank: BankName) -> DerivedExamination:
                 f"{names.evidence} is not what the samples in its folder give, so it does not count.",
                 field=names.evidence,
             )
-        return DerivedExamination(binding, loaded, examination_sheet(loaded, binding, attempts, inputs))
+        sheet = examination_sheet(loaded, binding, attempts, inputs)
+        demand_same_keys(out, names.metrics, sheet)
+        return DerivedExamination(binding, loaded, sheet)
 
 
 def _demand_bank(binding: Binding, inputs: FrozenInputs) -> None:
@@ -217,8 +239,19 @@ def look_for_leftovers(around: Surroundings, observer: Observer) -> None:
         observer.leftovers_found(running, sessions.removed, sessions.left)
 
 
-def _check_plan(plan: ExaminationPlan, reviewer: Reviewer) -> None:
-    adapter = reviewer.adapter
+def check_plan(plan: ExaminationPlan, adapter: Provider | type[Provider], *, simulated: bool) -> None:
+    """Return only if a reviewer can be examined like that; `examine` asks first of all.
+
+    Args:
+        plan: what is asked.
+        adapter: of the reviewer, bound to a program or not.
+        simulated: whether there are settings of a simulation.
+
+    Raises:
+        ExaminationRefused: `invalid_repeats`, `invalid_timeout`, `invalid_model`, `invalid_simulation`;
+            `invalid_reviewer_family`, whose field names the right one where the provider has only one.
+        ValueError: an adapter that the loader of pairs does not know.
+    """
     if ADAPTERS.get(adapter.name) is None:
         raise ValueError(f"no adapter of the name {adapter.name} can be examined")
     if plan.repeats not in REPEATS:
@@ -243,8 +276,9 @@ def _check_plan(plan: ExaminationPlan, reviewer: Reviewer) -> None:
         raise ExaminationRefused(
             RefusalCode.INVALID_REVIEWER_FAMILY,
             f"Reviewers of {adapter.name} belong to the family {adapter.family}; name that one.",
+            field=adapter.family,
         )
-    if (adapter.name == SIMULATED) is not (reviewer.simulation is not None):
+    if (adapter.name == SIMULATED) is not simulated:
         raise ExaminationRefused(
             RefusalCode.INVALID_SIMULATION,
             "Settings of a simulation belong to a simulated reviewer and to no other.",
@@ -280,10 +314,15 @@ def _manifest(manifest: Callable[[], str]) -> str:
 
 
 def _identity(out: PrivateRoot, reviewer: Reviewer) -> Executable:
+    """The reviewer's program; of a folder that nobody has claimed yet the login is looked at as well."""
     try:
-        return identify(out, reviewer.adapter)
+        executable = identify(out, reviewer.adapter)
+        if not out.exists(CLAIM):
+            # Later every sample asks for itself: what is complete needs no login.
+            check_login(out, reviewer.adapter)
     except CalibrationError as error:
         raise ExaminationRefused(RefusalCode.PROVIDER_IDENTITY_UNAVAILABLE, error.sentence) from error
+    return executable
 
 
 def _bind(
@@ -318,7 +357,7 @@ def _complete(out: PrivateRoot, binding: Binding, inputs: FrozenInputs, given: S
     """Take the samples that are missing; the number of calls made."""
     repeats = tries.read_repeats(out, binding, inputs)
     names = PAIR_NAMES[binding.bank]
-    for name in (names.evidence, names.result):
+    for name in (names.evidence, names.result, names.metrics):
         if out.exists(name) and not all(repeat.complete for repeat in repeats):
             raise ExaminationRefused(
                 RefusalCode.PUBLICATION_DIFFERS,
@@ -376,14 +415,28 @@ def _sample(out: PrivateRoot, number: int, repeat: Repeat, binding: Binding, giv
         bank=binding.bank,
     )
     try:
+        _attempt(out, request, f"{number} of {of} failed in its attempt {repeat.upcoming}", binding, given)
+    except Terminated:
+        _record_cut_off(out, name, binding)
+        raise
+
+
+def _attempt(
+    out: PrivateRoot, request: SampleRequest, failing: str, binding: Binding, given: Sampling
+) -> None:
+    """Take the sample of one attempt, or say why it failed and keep how its call ended."""
+    name = request.sample_id
+    try:
         with out.child(tries.ATTEMPTS, name, create=True) as root:
             take_sample(root, request, given)
     except CallFailed as failed:
-        told = _record(out, name, failed, binding)
+        told = f"{failed.sentence}{_record(out, name, failed, binding)}"
         state = f"{failed.ending}:{failed.detail}" if failed.detail else failed.ending
-        raise _failed(number, of, repeat.upcoming, state, f"{failed.sentence}{told}") from failed
+        raise _failed(failing, state, f"{told} {_advice(failed)}") from failed
     except CalibrationError as error:
-        raise _failed(number, of, repeat.upcoming, error.code.value, error.sentence) from error
+        # What it says for itself about a full disk is no use once the folder is claimed.
+        told = f"{error.sentence} " if place_without_space(error) is None else ""
+        raise _failed(failing, error.code.value, f"{told}{_advice(error)}") from error
 
 
 def _record(out: PrivateRoot, name: str, failed: CallFailed, binding: Binding) -> str:
@@ -395,10 +448,20 @@ def _record(out: PrivateRoot, name: str, failed: CallFailed, binding: Binding) -
     return ""
 
 
-def _failed(number: int, of: int, attempt: int, state: str, told: str) -> ExaminationRefused:
+def _record_cut_off(out: PrivateRoot, name: str, binding: Binding) -> None:
+    """Keep that a signal ended an attempt; without the record it counts as one that nobody lived to end."""
+    # The signal is what the caller has to hear about.
+    with suppress(EvidenceError, ExaminationRefused):
+        tries.record_cut_off(out, name, synthetic=binding.synthetic is True)
+
+
+def _advice(error: CalibrationError) -> str:
+    if place_without_space(error) is not None:
+        return f"There is no space left; {MAKE_ROOM}"
+    return "Completed repeats are kept; resume to go on."
+
+
+def _failed(failing: str, state: str, told: str) -> ExaminationRefused:
     return ExaminationRefused(
-        RefusalCode.REPEAT_FAILED,
-        f"Repeat {number} of {of} failed in its attempt {attempt} with {state}: {told} "
-        "Completed repeats are kept; resume to go on.",
-        field=state,
+        RefusalCode.REPEAT_FAILED, f"Repeat {failing} with {state}: {told}", field=state
     )

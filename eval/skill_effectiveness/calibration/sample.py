@@ -50,7 +50,7 @@ from skill_effectiveness.calibration.prompt import PromptTooLarge, answer_schema
 from skill_effectiveness.calibration.provider_log import provider_log, write_log
 from skill_effectiveness.calibration.root_lock import LOCK_WAIT_SECONDS, locked
 from skill_effectiveness.evidence.canonical import digest_object
-from skill_effectiveness.evidence.faults import EvidenceError, FileCode, KeyCode
+from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, KeyCode
 from skill_effectiveness.evidence.keys import mac_key
 from skill_effectiveness.execution import Executable, ExecutableError, never
 from skill_effectiveness.protocol.errors import ProtocolError
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from skill_effectiveness.calibration.reviewer import AdapterSource
     from skill_effectiveness.evidence.root import PrivateRoot
 
-ORIENTATION_KEY: Final = ".orientation.key"
 ACTION: Final = "calibration sample"
 
 _SAMPLE_ID: Final = re.compile(SAMPLE_ID)
@@ -193,6 +192,7 @@ def _admit(root: PrivateRoot, request: SampleRequest, given: Sampling) -> _Admit
     presentation = draw(inputs.bank, request.sample_id, key)
     provider = _adapter_for(given.reviewer, presentation, request.sample_id)
     executable = identify(root, provider)
+    check_login(root, provider)
     bindings = _bindings(root, request, provider, executable, inputs)
     return _Admitted(
         presentation=presentation,
@@ -213,7 +213,7 @@ def _inputs(root: PrivateRoot, request: SampleRequest) -> FrozenInputs:
 
 def _orientation_key(root: PrivateRoot) -> bytes:
     try:
-        return mac_key(root, ORIENTATION_KEY)
+        return mac_key(root, receipts.ORIENTATION_KEY)
     except EvidenceError as error:
         if error.code in _UNSAFE_KEY:
             raise CalibrationError(CalibrationCode.ARTIFACT_ROOT_QUARANTINED, str(error)) from error
@@ -238,6 +238,20 @@ def identify(root: PrivateRoot, provider: Provider) -> Executable:
         return provider.identify(root.around)
     except (ExecutableError, EvidenceError) as error:
         raise _unbound(error) from error
+
+
+def check_login(root: PrivateRoot, provider: Provider) -> None:
+    """Return only if nothing about the user's login keeps a call from being started.
+
+    Raises:
+        CalibrationError: `provider_identity_unavailable`, which names the file without its path.
+    """
+    try:
+        provider.check_login(root.around)
+    except FileError as error:
+        raise CalibrationError(
+            CalibrationCode.PROVIDER_IDENTITY_UNAVAILABLE, error.faults[0].sentence
+        ) from error
 
 
 def _unbound(error: ExecutableError | EvidenceError) -> CalibrationError:

@@ -7,11 +7,18 @@ the seal's predicate against it.
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from skill_effectiveness.calibration.documents import PAIR_NAMES
-from skill_effectiveness.calibration.errors import ExaminationRefused, PairFault, PairRefused, RefusalCode
+from skill_effectiveness.calibration.errors import (
+    ExaminationRefused,
+    PairFault,
+    PairRefused,
+    RefusalCode,
+    demand_seen,
+)
 from skill_effectiveness.calibration.inputs import load_inputs
 from skill_effectiveness.calibration.loader import LoadedCalibration, load_calibration
 from skill_effectiveness.calibration.models import (
@@ -21,7 +28,8 @@ from skill_effectiveness.calibration.models import (
     Record,
     to_json,
 )
-from skill_effectiveness.evidence.faults import FileCode, FileError
+from skill_effectiveness.evidence.errnos import reported
+from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
 from skill_effectiveness.evidence.files import READ_LIMIT
 from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.pair import load_pair
@@ -145,8 +153,10 @@ def verify_folder(folder: Path, public_key: Ed25519PublicKey, *, fs: FileSystem)
         fs: file operations.
 
     Raises:
-        FileError: `missing`: there is no folder, or no seal in it.
+        FileError: there is no folder, or no seal in it: `missing`, `not_regular` or `file_symlink` for
+            something else in its place; `io_error`: the seal could not be read for a reason that may pass.
     """
+    _demand_folder(folder, fs)
     source = _Remembering(FolderSubjects(fs, folder, besides=(SEAL,)))
     unreadable = ""
     try:
@@ -154,6 +164,7 @@ def verify_folder(folder: Path, public_key: Ed25519PublicKey, *, fs: FileSystem)
     except FileError as error:
         if error.code is FileCode.MISSING:
             raise
+        demand_seen(error)
         envelope, unreadable = b"", error.faults[0].sentence
     predicates = {PredicateType.CALIBRATION: SealPredicate}
     sealed = verify(envelope, [public_key], subjects=source, predicates=predicates)
@@ -164,6 +175,17 @@ def verify_folder(folder: Path, public_key: Ed25519PublicKey, *, fs: FileSystem)
         checks[0] = replace(checks[0], sentence=f"Step 1 (envelope shape): {unreadable}")
     loaded, tenth = _judge_pair(sealed, source, fs)
     return FolderVerification((*checks, tenth), loaded)
+
+
+def _demand_folder(folder: Path, fs: FileSystem) -> None:
+    where = folder.name or str(folder)
+    with reported(where, reading=True):
+        mode = fs.lstat(None, str(folder)).st_mode
+    if stat.S_ISLNK(mode):
+        told = f"{where} is a symbolic link; name the sealed folder itself."
+        raise FileError(Fault(FileCode.FILE_SYMLINK, where, told))
+    if not stat.S_ISDIR(mode):
+        raise FileError(Fault(FileCode.NOT_REGULAR, where, f"{where} is no folder; name the sealed one."))
 
 
 def _judge_pair(

@@ -42,6 +42,7 @@ class TableCode(StrEnum):
     NO_ROWS = "no_rows"
     MISSING_COLUMN = "missing_column"
     REPEATED_COLUMN = "repeated_column"
+    BLANK_ROW = "blank_row"
     WRONG_WIDTH = "wrong_width"
     EMPTY_VALUE = "empty_value"
     REPEATED_PAIR = "repeated_pair"
@@ -57,6 +58,7 @@ _SENTENCES: Final = {
     TableCode.NO_ROWS: "has no pair; add one row per pair below the column names",
     TableCode.MISSING_COLUMN: "has no such column; add it to the first row",
     TableCode.REPEATED_COLUMN: "names this column twice; keep one",
+    TableCode.BLANK_ROW: "is blank; remove it",
     TableCode.WRONG_WIDTH: "has another number of fields than the first row; quote fields that hold a comma",
     TableCode.EMPTY_VALUE: "is empty; give it a value or leave the column out",
     TableCode.REPEATED_PAIR: "repeats the pair_id of an earlier row; keep one row per pair",
@@ -191,6 +193,9 @@ def read_table(data: bytes) -> tuple[TableRow, ...]:
     lines: list[dict[str, str]] = []
     seen: set[str] = set()
     for number, record in enumerate(body, start=2):
+        if not any(cell.strip() for cell in record):
+            faults.append(TableFault(TableCode.BLANK_ROW, number, None))
+            continue
         if len(record) != len(header):
             faults.append(TableFault(TableCode.WRONG_WIDTH, number, None))
             continue

@@ -82,7 +82,8 @@ def _carry_out(
 ) -> int:
     """The exit code of everything but a signal; also when stdout is gone, before or while refusing."""
     try:
-        code = _judge(command, arguments, around)
+        with screen.guarded_stdout():
+            code = _judge(command, arguments, around)
         screen.flush()
     except BrokenPipeError:
         screen.silence(sys.stdout)

@@ -15,6 +15,7 @@ from skill_effectiveness.calibration.sealing import seal_pair, verify_folder
 from skill_effectiveness.cli import crash, screen, sheets
 from skill_effectiveness.cli.boundary import ExitCode
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
+from skill_effectiveness.cli.interruption import told_how_to_go_on
 from skill_effectiveness.cli.plots import reviewer_plot
 from skill_effectiveness.cli.progress import ExaminationProgress
 from skill_effectiveness.evidence.keys import load_public_key, load_signing_key, new_signing_key
@@ -60,6 +61,7 @@ def demo(
     with (
         PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout()) as root,
         crash.kept_in(root),
+        told_how_to_go_on(screen.complain, lambda: "give the same command again to go on."),
     ):
         new_signing_key(root, KEY)
         shown = [_reviewer(root, name, settings, inputs) for name, settings in REVIEWERS.items()]

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from skill_effectiveness.calibration.binding import CLAIM
+from skill_effectiveness.calibration.errors import ExaminationRefused, RefusalCode
 from skill_effectiveness.calibration.inputs import load_inputs
-from skill_effectiveness.calibration.models import FAMILY_NAME, MODEL_NAME
-from skill_effectiveness.calibration.repeats import REPEATS, TIMEOUT_SECONDS, ExaminationPlan, examine
+from skill_effectiveness.calibration.repeats import (
+    REPEATS,
+    TIMEOUT_SECONDS,
+    ExaminationPlan,
+    check_plan,
+    examine,
+)
 from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
 from skill_effectiveness.cli import crash, screen, sheets
 from skill_effectiveness.cli.boundary import ExitCode
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
+from skill_effectiveness.cli.interruption import told_how_to_go_on
 from skill_effectiveness.cli.progress import ExaminationProgress
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
+from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.protocol.words import BankName
 from skill_effectiveness.providers import SimulatedSettings
@@ -43,17 +52,13 @@ class ProviderName(StrEnum):
 SETTINGS: Final = ("accuracy", "position_bias", "flakiness", "refusal_rate", "seed")
 
 
-def _model(text: str) -> str:
-    if not re.fullmatch(MODEL_NAME, text):
-        raise typer.BadParameter("a model id has letters, digits and . _ : / - only, and no blank")
-    return text
-
-
-def _family(text: str) -> str:
-    if not re.fullmatch(FAMILY_NAME, text):
-        raise typer.BadParameter("a family has letters, digits and . _ - only, and no blank")
-    return text
-
+_OPTIONS: Final = {
+    RefusalCode.INVALID_REPEATS: "--repeats",
+    RefusalCode.INVALID_TIMEOUT: "--timeout-seconds",
+    RefusalCode.INVALID_MODEL: "--model",
+    RefusalCode.INVALID_REVIEWER_FAMILY: "--reviewer-family",
+}
+"""The option behind each part of a plan that can be wrong by itself."""
 
 Program = Annotated[Path | None, typer.Option(help="Absolute path of the program.", show_default=False)]
 Rate = Annotated[
@@ -64,8 +69,8 @@ Rate = Annotated[
 def reviewer_calibration(  # one parameter per option is what a command line is
     *,
     provider: Annotated[ProviderName, typer.Option(help="Whose command line.")],
-    model: Annotated[str, typer.Option(help="The exact model.", callback=_model)],
-    reviewer_family: Annotated[str, typer.Option(help="The family the reviewer votes as.", callback=_family)],
+    model: Annotated[str, typer.Option(help="The exact model.")],
+    reviewer_family: Annotated[str, typer.Option(help="The family the reviewer votes as.")],
     out: Annotated[Path, typer.Option(help="Private folder of the examination, outside any checkout.")],
     codex_path: Program = None,
     claude_path: Program = None,
@@ -97,13 +102,14 @@ def reviewer_calibration(  # one parameter per option is what a command line is
     values = (accuracy, position_bias, flakiness, refusal_rate, seed)
     given = {name: value for name, value in zip(SETTINGS, values, strict=True) if value is not None}
     program = matching_program(provider, programs, given)
-    demand_family(provider, reviewer_family)
+    plan = ExaminationPlan(model, reviewer_family, repeats, timeout_seconds, bank)
+    demand_plan(plan, provider)
     # Before the folder is made: whoever names a program that is not there finds nothing to clean up.
     reviewer = reviewer_of(provider, program, given, bank, around)
-    plan = ExaminationPlan(model, reviewer_family, repeats, timeout_seconds, bank)
     with (
         PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout()) as root,
         crash.kept_in(root),
+        told_how_to_go_on(screen.complain, partial(_going_on, root)),
         ExaminationProgress(f"{provider} {model}", repeats) as progress,
     ):
         found = examine(plan, reviewer, out=root, resume=resume, observer=progress)
@@ -111,6 +117,17 @@ def reviewer_calibration(  # one parameter per option is what a command line is
     sheets.show(sheet, {reviewer_family: found.calibration_status})
     screen.results(result_values(found, reviewer_family), as_json=as_json)
     return ExitCode.NOT_PASSED if found.calibration_status == "fail" else ExitCode.DONE
+
+
+def _going_on(root: PrivateRoot) -> str:
+    """What to do after a signal."""
+    try:
+        begun = root.exists(CLAIM)
+    except EvidenceError:
+        begun = True  # a resume is right in a folder in which nothing was begun as well
+    if begun:
+        return "completed repeats are kept, so give the same command with --resume to go on."
+    return "nothing was begun, so give the same command again."
 
 
 def matching_program(
@@ -160,18 +177,19 @@ def matching_program(
     return path
 
 
-def demand_family(provider: ProviderName, reviewer_family: str) -> None:
-    """Refuse a family that reviewers of this provider do not belong to.
+def demand_plan(plan: ExaminationPlan, provider: ProviderName) -> None:
+    """Refuse a plan that `repeats.check_plan` refuses, in words of the command line.
 
     Raises:
-        Refusal: `family_mismatch`.
+        typer.BadParameter: a value that no reviewer could have.
+        Refusal: `family_mismatch`: reviewers of this provider belong to another family.
     """
-    family = ADAPTERS[provider].family
-    if family not in (None, reviewer_family):
-        raise Refusal(
-            CommandCode.FAMILY_MISMATCH,
-            f"Reviewers of {provider} belong to the family {family}; give --reviewer-family {family}.",
-        )
+    try:
+        check_plan(plan, ADAPTERS[provider], simulated=provider is ProviderName.SIMULATED)
+    except ExaminationRefused as refused:
+        if refused.field is not None:
+            raise Refusal(CommandCode.FAMILY_MISMATCH, refused.sentence) from refused
+        raise typer.BadParameter(refused.sentence, param_hint=_OPTIONS[refused.code]) from refused
 
 
 def reviewer_of(

@@ -71,3 +71,18 @@ class Interruption:
 def _may_hear() -> bool:
     """Handlers belong to the main thread; elsewhere whoever called us hears the signals."""
     return threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def told_how_to_go_on(tell: Callable[[str], object], advice: Callable[[], str]) -> Iterator[None]:
+    """Within it, people hear what to do after a signal; the signal goes on.
+
+    Args:
+        tell: says a sentence to people.
+        advice: half a sentence; asked when the signal has come.
+    """
+    try:
+        yield
+    except Terminated as ended:
+        tell(f"Stopped by {signal.Signals(ended.signum).name}; {advice()}")
+        raise

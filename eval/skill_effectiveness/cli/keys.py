@@ -7,6 +7,7 @@ environment.
 
 from __future__ import annotations
 
+import errno
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,6 @@ import typer
 from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
-from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.fsops import read_all, read_public, write_new_public
 from skill_effectiveness.evidence.keys import (
     load_public_key,
@@ -89,9 +89,29 @@ def passphrase_of(around: Surroundings, *, ask: bool, descriptor: int | None, co
                 CommandCode.PASSPHRASE_SOURCE,
                 "There is no terminal to ask at; give the passphrase by --passphrase-fd.",
             )
-        typed: str = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
-        return typed.encode("utf-8", "surrogateescape")
+        return _asked_passphrase(confirm=confirm)
     return None
+
+
+def _asked_passphrase(*, confirm: bool) -> bytes:
+    """The passphrase that was typed, twice if it is new.
+
+    Raises:
+        Refusal: `passphrase_source`: what was typed is no text.
+    """
+    typed: str | None
+    try:
+        typed = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
+    except UnicodeDecodeError:
+        # Refused below, outside of this block: the error holds what was typed.
+        typed = None
+    if typed is None:
+        raise Refusal(
+            CommandCode.PASSPHRASE_SOURCE,
+            "What was typed is no text in the encoding of this terminal; give such a passphrase by "
+            "--passphrase-fd.",
+        )
+    return typed.encode("utf-8", "surrogateescape")
 
 
 def _read_passphrase(descriptor: int, around: Surroundings) -> bytes:
@@ -102,8 +122,14 @@ def _read_passphrase(descriptor: int, around: Surroundings) -> bytes:
         raise Refusal(
             CommandCode.PASSPHRASE_SOURCE, f"{where} is not open; redirect the passphrase to it."
         ) from None
-    with reported(where, reading=True):
+    try:
         given = read_all(around.fs, descriptor, PASSPHRASE_LIMIT, where)
+    except OSError as error:
+        name = errno.errorcode.get(error.errno or 0, "unknown error")
+        raise Refusal(
+            CommandCode.PASSPHRASE_SOURCE,
+            f"{where} gives nothing to read ({name}); redirect the passphrase to it, open for reading.",
+        ) from error
     return given.removesuffix(b"\n").removesuffix(b"\r")
 
 

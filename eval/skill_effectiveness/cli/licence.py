@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from skill_effectiveness.calibration.licence import LicenceRefused, LicenceStatus, read_time
+from skill_effectiveness.calibration.licence import LicenceRefused, read_time
 from skill_effectiveness.calibration.licensing import (
     NamedReviewer,
     check_licence,
@@ -19,6 +19,7 @@ from skill_effectiveness.calibration.licensing import (
 )
 from skill_effectiveness.calibration.models import to_json
 from skill_effectiveness.calibration.reviewer import ADAPTERS
+from skill_effectiveness.calibration.standing import LicenceStatus
 from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.boundary import PREFIX, ExitCode
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
@@ -30,7 +31,8 @@ from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skill_effectiveness.calibration.licence import LicencePredicate, Standing
+    from skill_effectiveness.calibration.licence import LicencePredicate
+    from skill_effectiveness.calibration.standing import Standing
     from skill_effectiveness.evidence.surroundings import Surroundings
 
 app = typer.Typer(help="Issue, show and check the licences of reviewers.", rich_markup_mode=None)
@@ -153,7 +155,11 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Check whether a licence is live. Exit 0: live. 1: not, with the first failing part. 2: unreadable."""
+    """Check whether a licence is live. Exit 0: live. 1: not, with the first failing part. 2: unreadable.
+
+    Known answers among its votes may have revoked it; only whoever holds the votes knows, and no file named
+    here tells.
+    """
     around = surroundings()
     when = around.now() if at is None else read_time(at)
     key = public_key(pub, around)

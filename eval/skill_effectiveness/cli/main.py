@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from skill_effectiveness.cli import boundary, crash, keys, licence, reviewers, screen, verify
+from skill_effectiveness.cli import (
+    arms,
+    boundary,
+    closeout,
+    closeout_door,
+    crash,
+    gate,
+    journal,
+    keys,
+    licence,
+    pair,
+    reviewers,
+    screen,
+    study,
+    trials,
+    verify,
+)
 from skill_effectiveness.cli.door import surroundings
 from skill_effectiveness.cli.examination import reviewer_calibration
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
+from skill_effectiveness.cli.smoke import smoke
+from skill_effectiveness.launch.privacy import close_to_others
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +45,17 @@ app = typer.Typer(
 )
 app.command("reviewer-calibration")(reviewer_calibration)
 app.command("verify")(verify.verify)
+app.command("smoke")(smoke)
 app.add_typer(reviewers.app, name="reviewers")
 app.add_typer(licence.app, name="licence")
 app.add_typer(keys.app, name="keys")
+app.add_typer(journal.app, name="journal")
+app.add_typer(arms.app, name="arms")
+app.add_typer(pair.app, name="pair")
+app.add_typer(gate.app, name="gate")
+app.add_typer(trials.app, name="trials")
+app.add_typer(study.app, name="study")
+app.add_typer(closeout.app, name=closeout_door.PROGRAM)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands a flag's value over by position
@@ -51,11 +76,20 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command line (default: the process's own) and answer its exit code."""
-    # A core file could hold a key.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    close_to_others()
     around = surroundings()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not screen.open_missing_streams(around.fs):
+    if words[:1] == [closeout_door.PROGRAM]:
+        # Its exit codes are its own.
+        return closeout.main(words[1:])
+    try:
+        has_stdout = screen.open_missing_streams(around.fs)
+    except OSError:
+        lacking = (
+            "A standard stream is closed and there is nothing to put there; open stdin, stdout and stderr."
+        )
+        return boundary.refuse(Refusal(CommandCode.STDOUT_UNWRITABLE, lacking), as_json=False)
+    if not has_stdout:
         closed = "stdout is closed, so nobody would get the results; redirect it to a file or to /dev/null."
         return boundary.refuse(Refusal(CommandCode.STDOUT_UNWRITABLE, closed), as_json=False)
     screen.speak_plainly()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.cli.door import surroundings
+from skill_effectiveness.cli.drawing import drawn_svg
 from skill_effectiveness.cli.screen import neutral
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK, GRID, PASSES, FAILS = "#1b1f24", "#d0d7de", "#1a7f5a", "#b3432b"
 CAPTION: Final = "share of cases or judgements; line: 95 % interval; dotted: frozen gate"
@@ -45,27 +47,21 @@ def reviewer_plot(panels: Sequence[Panel]) -> bytes:
 
     Args:
         panels: at least one.
-    """
-    import matplotlib as mpl  # noqa: PLC0415 - heavy, and most commands draw nothing
-    from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
 
+    Raises:
+        EvidenceError: as `drawing.drawn_svg`.
+    """
     rows = tuple(dict.fromkeys(bar.label for panel in panels for bar in panel.bars))
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        # Ids within the file are drawn from this, not from the clock.
-        mpl.rcParams["svg.hashsalt"] = "skill-effectiveness"
-        # Text stays text, for searching and for screen readers.
-        mpl.rcParams["svg.fonttype"] = "none"
-        # A heading with two dollar signs is no formula.
-        mpl.rcParams["text.parse_math"] = False
-        figure = Figure(figsize=(5.2 * len(panels), 0.55 * len(rows) + 1.3), layout="constrained")
+
+    def draw(make: type[Figure]) -> Figure:
+        figure = make(figsize=(5.2 * len(panels), 0.55 * len(rows) + 1.3), layout="constrained")
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, panel in zip(axes, panels, strict=True):
             _draw(axis, panel, rows)
         figure.supxlabel(CAPTION, fontsize="small")
-        target = io.BytesIO()
-        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
-    return target.getvalue()
+        return figure
+
+    return drawn_svg(draw, surroundings())
 
 
 def _draw(axis: Axes, panel: Panel, rows: Sequence[str]) -> None:

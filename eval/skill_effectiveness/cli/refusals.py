@@ -13,6 +13,7 @@
 | `nothing_entered` | a question was left without an answer |
 | `table_invalid` | a table of verdicts has faults; each was named before |
 | `working_folder_missing` | relative paths mean nothing, because the working folder is gone |
+| `path_too_long` | a path is longer than the system takes |
 | `stdout_unwritable` | results cannot be printed; what the command made stays |
 """
 
@@ -25,8 +26,14 @@ from skill_effectiveness.calibration.errors import CalibrationError, Examination
 from skill_effectiveness.calibration.licence import LicenceRefused
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.execution import ExecutableError
+from skill_effectiveness.protocol.arm_errors import ArmError
 from skill_effectiveness.protocol.errors import ProtocolError
+from skill_effectiveness.protocol.tasks import TaskError
 from skill_effectiveness.providers import ProviderError
+from skill_effectiveness.studies.errors import StudyError
+from skill_effectiveness.trials.blinding import BlindingRefused
+from skill_effectiveness.trials.faults import TrialError
+from skill_effectiveness.trials.pilot_errors import PilotError
 
 
 class CommandCode(StrEnum):
@@ -43,6 +50,7 @@ class CommandCode(StrEnum):
     NOTHING_ENTERED = "nothing_entered"
     TABLE_INVALID = "table_invalid"
     WORKING_FOLDER_MISSING = "working_folder_missing"
+    PATH_TOO_LONG = "path_too_long"
     STDOUT_UNWRITABLE = "stdout_unwritable"
 
 
@@ -60,27 +68,39 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a defect
 
 Refused = (
     Refusal
+    | ArmError
+    | BlindingRefused
     | CalibrationError
     | EvidenceError
     | ExaminationRefused
     | ExecutableError
     | LicenceRefused
     | PairRefused
+    | PilotError
     | ProtocolError
     | ProviderError
+    | StudyError
+    | TaskError
+    | TrialError
 )
 """Everything that has a closed `code` and a sentence for people as its text."""
 
 REFUSED: Final[tuple[type[Refused], ...]] = (
     Refusal,
+    ArmError,
+    BlindingRefused,
     CalibrationError,
     EvidenceError,
     ExaminationRefused,
     ExecutableError,
     LicenceRefused,
     PairRefused,
+    PilotError,
     ProtocolError,
     ProviderError,
+    StudyError,
+    TaskError,
+    TrialError,
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.acceptance.closeout.published import published_schemas
 from skill_effectiveness.calibration.licence import LicencePredicate
 from skill_effectiveness.calibration.messages import Request, Response
 from skill_effectiveness.calibration.models import (
@@ -25,6 +26,14 @@ from skill_effectiveness.calibration.models import (
 from skill_effectiveness.calibration.sealing import SealPredicate
 from skill_effectiveness.calibration.sheet import MetricsSheet
 from skill_effectiveness.protocol.published import published_models
+from skill_effectiveness.trials.adjudication import Adjudication
+from skill_effectiveness.trials.blinding import BlindOutcome, JudgeInput, LeakDocument, PairMapping
+from skill_effectiveness.trials.gate_result import GateResult
+from skill_effectiveness.trials.grades import GradeDocument
+from skill_effectiveness.trials.pilot_records import BundleDocument, TrialRecord
+from skill_effectiveness.trials.replication import ReplicatedAdvisoryReport
+from skill_effectiveness.trials.smoke import SmokeResult
+from skill_effectiveness.trials.summary import TerminalVerdictSummary
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -46,18 +55,34 @@ RECORDS: Final[dict[str, type[BaseModel]]] = {
     "reviewer-calibration-seal-predicate": SealPredicate,
     "reviewer-bias-probe-result": ProbeResultDocument,
     "reviewer-licence": LicencePredicate,
+    "human-adjudication": Adjudication,
+    "pair-judge-input": JudgeInput,
+    "pair-leaks": LeakDocument,
+    "pair-mapping": PairMapping,
+    "pair-outcome": BlindOutcome,
+    "pilot-bundle": BundleDocument,
+    "pilot-gate-result": GateResult,
+    "pilot-trial-record": TrialRecord,
+    "smoke-result": SmokeResult,
+    "replicated-advisory-report": ReplicatedAdvisoryReport,
+    "terminal-verdict-summary": TerminalVerdictSummary,
+    "trial-grade": GradeDocument,
 }
 
 
 def published() -> dict[str, bytes]:
     """File name under `schemas/` to the bytes it must hold."""
+    closeout = {name: _written(schema) for name, schema in published_schemas().items()}
     frozen = {name.removesuffix(SUFFIX): model for name, model in published_models().items()}
-    return {
-        f"{name}{SUFFIX}": schema_bytes(name, model) for name, model in sorted((RECORDS | frozen).items())
-    }
+    models = sorted((RECORDS | frozen).items())
+    return closeout | {f"{name}{SUFFIX}": schema_bytes(name, model) for name, model in models}
 
 
 def schema_bytes(name: str, model: type[BaseModel]) -> bytes:
     """One schema, as people read it in review."""
-    schema = {"$schema": DIALECT, "$id": f"urn:skill-effectiveness:schema:{name}"} | model.model_json_schema()
-    return (json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8")
+    return _written({"$id": f"urn:skill-effectiveness:schema:{name}"} | model.model_json_schema())
+
+
+def _written(schema: dict[str, object]) -> bytes:
+    whole = {"$schema": DIALECT} | schema
+    return (json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8")

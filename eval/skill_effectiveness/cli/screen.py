@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from rich.console import Console
@@ -24,7 +24,7 @@ from skill_effectiveness.evidence.canonical import dump
 from skill_effectiveness.evidence.pointer import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skill_effectiveness.evidence.fsops import FileSystem
 
@@ -34,6 +34,24 @@ _STANDARD_STREAMS: Final = (0, 1, 2)
 
 class StdoutLostError(Exception):
     """Results could not be written, for another reason than that their reader has gone."""
+
+
+class _Guarded:
+    """A stdout whose failures have their name, whoever prints: the framework writes help texts itself."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with _writing():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        with _writing():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
 
 
 class Stderr(io.TextIOBase):
@@ -149,18 +167,45 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, 
 
 
 def open_missing_streams(fs: FileSystem) -> bool:
-    """Put the null device where stdin, stdout or stderr was closed at start; whether stdout was open.
+    """Put something where stdin, stdout or stderr was closed at start; whether stdout was open.
 
     Otherwise the next file opened would take the number, and what is printed would land in it.
+
+    Raises:
+        OSError: there is neither a null device nor a descriptor.
     """
+    if sys.stderr is None:
+        sys.stderr = io.StringIO()
     for number in _STANDARD_STREAMS:
         try:
             os.fstat(number)
         except OSError:
-            fs.open_update(None, os.devnull)
-    if sys.stderr is None:
-        sys.stderr = io.StringIO()
+            _occupy_lowest(fs)
     return sys.stdout is not None
+
+
+def _occupy_lowest(fs: FileSystem) -> None:
+    """Take the lowest free descriptor: with the null device, or with a pipe that is at its end."""
+    try:
+        fs.open_update(None, os.devnull)
+    except OSError:
+        _, writing = os.pipe()
+        os.close(writing)
+
+
+@contextmanager
+def guarded_stdout() -> Iterator[None]:
+    """Within it a stdout that cannot be written is told as that, whoever writes there.
+
+    Raises:
+        BrokenPipeError, StdoutLostError: see `results`.
+    """
+    bare = sys.stdout
+    sys.stdout = cast("TextIO", _Guarded(bare))
+    try:
+        yield
+    finally:
+        sys.stdout = bare
 
 
 def speak_plainly() -> None:
@@ -175,9 +220,22 @@ def silence(stream: TextIO) -> None:
     # A stream without a descriptor is somebody's object, which nothing flushes at exit.
     with suppress(io.UnsupportedOperation):
         number = stream.fileno()
-        nowhere = surroundings().fs.open_update(None, os.devnull)
+        try:
+            nowhere = surroundings().fs.open_update(None, os.devnull)
+        except OSError:
+            _end(stream)
+            return
         os.dup2(nowhere, number)
         surroundings().fs.close(nowhere)
+
+
+def _end(stream: TextIO) -> None:
+    """Without a null device: what is flushed at exit is gone, and the number of the stream stays taken."""
+    # The interpreter opens the standard streams so that closing them leaves their numbers alone.
+    with suppress(OSError):
+        stream.close()
+    if stream is sys.stderr:
+        sys.stderr = io.StringIO()
 
 
 def _console(file: io.TextIOBase, *, watched: bool) -> Console:
@@ -211,9 +269,16 @@ def _harmless(value: object) -> object:
 
 
 def _to_stdout(text: str) -> None:
-    try:
+    with _writing():
         sys.stdout.write(text)
         sys.stdout.flush()
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """The name of whatever goes wrong on stdout."""
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -229,3 +294,5 @@ def _to_stderr(text: str, stream: TextIO | None = None) -> None:
         stream.flush()
     except OSError:
         silence(stream)
+    except ValueError:
+        return  # closed, because there was no null device to lead it to

@@ -57,13 +57,16 @@ class Appender:
         """Whether the name still leads to this file, which still has its size and ends with LF.
 
         Raises:
-            FileError: it could not be looked at.
+            FileError: it is not private any more (`file_mode`, `file_owner`, `file_links`), or could not be
+                looked at.
         """
         fs, fd = self._folder.fs, self._open_fd
         with reported(self._where, reading=True):
             status = self._folder.status(self._name)
             if status is None or identity_of(status) != self._identity or status.st_size != self.size:
                 return False
+            # A second name or another mode since it was opened: somebody else may write there now.
+            files.demand_replaceable(self._folder, self._name, status)
             if self.size == 0:
                 return True
             fs.seek(fd, self.size - 1)

@@ -46,6 +46,21 @@ def dump(value: object) -> bytes:
     return _dump_slow(value) if data is None else data
 
 
+def dump_plain(value: object) -> bytes | None:
+    """What `dump` gives for a small value of a kind that needs no second look, else `None`.
+
+    That is ASCII texts without control characters but those that have a short escape, whole numbers, `true`,
+    `false`, `null`, and objects and arrays of them, in fewer than 4,096 bytes. `None` says nothing about the
+    value.
+    """
+    try:
+        text = "".join(_write_ascii(value, 0))
+        return text.encode() if _is_plainly_written(value, text) else None
+    except (TypeError, ValueError, RecursionError):
+        # `dump` tells why.
+        return None
+
+
 def dump_line(value: object) -> bytes:
     """The canonical bytes of a value and one LF: the form of a JSON file and of a row.
 
@@ -65,10 +80,26 @@ def digest_bytes(data: bytes) -> str:
 
 def digest_chunks(chunks: Iterable[bytes]) -> str:
     """The digest of the chunks put together."""
-    state = hashlib.sha256()
+    running = RunningDigest()
     for chunk in chunks:
-        state.update(chunk)
-    return "sha256:" + state.hexdigest()
+        running.add(chunk)
+    return running.digest
+
+
+class RunningDigest:
+    """The digest of bytes that come one piece after the other, for who needs the pieces too."""
+
+    def __init__(self) -> None:
+        self._state = hashlib.sha256()
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._state.update(chunk)
+
+    @property
+    def digest(self) -> str:
+        """The digest of what was taken so far."""
+        return "sha256:" + self._state.hexdigest()
 
 
 def digest_text(text: str) -> str:
@@ -213,6 +244,8 @@ _BEYOND_ASCII: Final = re.compile(r"\\u(?!00[01])")
 _DIGITS_AS_ZERO: Final = bytes(ord("0") if chr(byte).isdecimal() else ord(" ") for byte in range(256))
 _LONG_RUN: Final = b"0" * len(str(LARGEST_INTEGER))
 _DENSE: Final = 32
+_SMALL: Final = 4_096
+"""Characters; up to here a look at each value is cheaper than a survey."""
 
 
 def _no_other_type(value: object) -> object:
@@ -236,6 +269,8 @@ def _dump_fast(value: object) -> bytes | None:
     """The canonical bytes, or `None` when this way cannot be sure of them."""
     try:
         text = "".join(_write_ascii(value, 0))
+        if _is_plainly_written(value, text):
+            return text.encode()
         survey = _Survey()
         if not survey.covers(value) or not survey.integers_fit(text):
             return None
@@ -247,6 +282,39 @@ def _dump_fast(value: object) -> bytes | None:
         # Another type, a float that is not finite, half a surrogate pair, nesting without end: the slow way
         # names them all.
         return None
+
+
+def _is_plainly_written(value: object, text: str) -> bool:
+    """Whether a value that the fast encoder wrote as `text` is small and needs no survey."""
+    return len(text) < _SMALL and text.rfind("\\u") < 0 and _is_plain(value, DEEPEST)
+
+
+def _is_plain(value: object, deepest: int) -> bool:
+    """Whether a small value is of types that the fast encoder writes canonically; `_Survey` in few steps."""
+    kind = type(value)
+    if kind in _SCALAR_TYPES:
+        return kind is not int or _is_exact(value)
+    if deepest == 0:
+        return False
+    if kind is dict:
+        node = cast("dict[object, object]", value)
+        if not _NAME_TYPES.issuperset(map(type, node)):
+            return False
+        below: Iterable[object] = node.values()
+    elif kind is list:
+        below = cast("list[object]", value)
+    else:
+        return False
+    for each in below:  # noqa: SIM110 - a generator would cost more than what it is asked
+        # Most values are texts, which need no call each.
+        if type(each) is not str and not _is_plain(each, deepest - 1):
+            return False
+    return True
+
+
+def _is_exact(number: object) -> bool:
+    """Whether an integer is an exact double."""
+    return -LARGEST_INTEGER <= cast("int", number) <= LARGEST_INTEGER
 
 
 class _Survey:

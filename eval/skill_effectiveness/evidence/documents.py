@@ -15,9 +15,9 @@ from __future__ import annotations
 import base64
 import json
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from skill_effectiveness.evidence.canonical import digest_bytes, dump, dump_line
 from skill_effectiveness.evidence.faults import DocumentCode, DocumentError, Fault, StrictCode, StrictError
@@ -41,6 +41,32 @@ class Canonical(Enum):
 
 class RuleBroken(ValueError):  # noqa: N818 - what a validator says, not an error of this room
     """Raised by a validator of a model; its sentence reaches people, so it holds no part of the input."""
+
+
+def _integer(value: object) -> object:
+    if type(value) is not int:
+        raise RuleBroken("A whole number, written as one, is needed here.")
+    return value
+
+
+def _truth(value: object) -> object:
+    if not isinstance(value, bool):
+        raise RuleBroken("true or false is needed here.")
+    return value
+
+
+# Alone, Literal[1] takes `true` and `1.0` as well, and Literal[True] takes `1`: in Python they are equal.
+One = Annotated[Literal[1], BeforeValidator(_integer)]
+"""The integer token 1, as in every `schema_version`."""
+
+Two = Annotated[Literal[2], BeforeValidator(_integer)]
+"""The integer token 2."""
+
+Yes = Annotated[Literal[True], BeforeValidator(_truth)]
+"""The token true."""
+
+No = Annotated[Literal[False], BeforeValidator(_truth)]
+"""The token false."""
 
 
 class TextRecord(TypedDict):

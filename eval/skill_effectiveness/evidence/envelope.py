@@ -4,8 +4,9 @@ Source: evidence.md, section 9, steps 1 to 4; the DSSE protocol, version 1. Noth
 payload.
 
 An envelope of ours has exactly one byte form: the canonical JSON of its three members and one LF, standard
-base64 without variants, and as `keyid` the id of the signing key. So no byte of it can be changed unnoticed,
-although DSSE leaves `keyid` and all layout outside the signature. Envelopes of other DSSE clients differ in
+base64 without variants, and as `keyid` the id of the signing key; and it holds no signature but those that
+verify. So no byte of it can be changed unnoticed and none added, although DSSE leaves `keyid`, all layout and
+the list of signatures outside of what is signed. Envelopes of other DSSE clients differ in
 layout and in how they name keys; read with `own=False`, their `keyid` is a hint that is not even looked at.
 """
 
@@ -121,23 +122,35 @@ def signers(
         payload: the exact bytes.
         signatures: of the envelope.
         keys: those the caller trusts.
-        own: a signature counts for the key that its `keyid` names, and one that names a trusted key must be
-            by that key; otherwise every key is tried on every signature.
+        own: a signature counts for the key that its `keyid` names and must be by that key, and where one
+            counts, each has to: what nobody can check is no part of a seal of ours. Otherwise every key is
+            tried on every signature, and those that fit none are passed over, as DSSE says.
+
+    Returns:
+        Empty when no signature is by a trusted key, also of an `own` envelope: then nothing in it counts.
 
     Raises:
-        SealError: `signature`: `own`, and a signature is not by the trusted key that it names.
+        SealError: `signature`: `own`, and a signature is not by the trusted key that it names, or stands
+            beside good ones without being by a trusted key.
     """
     signed = pae(payload)
     trusted = {public_key_id(key): key for key in keys}
     accepted: set[str] = set()
+    strangers = False
     for signature in signatures:
         candidates = {signature.keyid} & trusted.keys() if own else trusted.keys()
         fitting = {key_id for key_id in candidates if _fits(trusted[key_id], signature.value, signed)}
         if own and fitting != candidates:
-            sentence = "a signature is not by the key that it names, or not of this payload."
-            raise SealError(Fault(SealCode.SIGNATURE, "", sentence))
+            raise _unsigned("a signature is not by the key that it names, or not of this payload.")
         accepted |= fitting
+        strangers = strangers or not fitting
+    if own and accepted and strangers:
+        raise _unsigned("a signature beside a good one is by none of your keys; use the seal as it was made.")
     return accepted
+
+
+def _unsigned(sentence: str) -> SealError:
+    return SealError(Fault(SealCode.SIGNATURE, "", sentence))
 
 
 def _fits(key: Ed25519PublicKey, signature: bytes, signed: bytes) -> bool:

@@ -7,13 +7,12 @@ as `__cause__`, because the lock judges some numbers differently from a write.
 from __future__ import annotations
 
 import errno
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from types import TracebackType
 
 _CODES: Final[dict[int, FileCode]] = {
     errno.ENOSPC: FileCode.NO_SPACE,
@@ -67,10 +66,28 @@ def file_error(error: OSError, where: str, *, reading: bool = False) -> FileErro
     return fault
 
 
-@contextmanager
-def reported(where: str, *, reading: bool = False) -> Iterator[None]:
-    """Turn every `OSError` of the block into the `FileError` for `where`."""
-    try:
-        yield
-    except OSError as error:
-        raise file_error(error, where, reading=reading) from error
+class reported:  # noqa: N801 - used like a function, in front of every block that asks the kernel
+    """Turns every `OSError` of the block into the `FileError` for `where`.
+
+    Args:
+        where: root-relative name, shown to people.
+        reading: as for `file_error`.
+    """
+
+    # No generator: one stands around every file operation, also around those that are counted in
+    # microseconds.
+    __slots__ = ("_reading", "_where")
+
+    def __init__(self, where: str, *, reading: bool = False) -> None:
+        self._where = where
+        self._reading = reading
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(
+        self, _type: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Raise the `FileError`, if the kernel refused."""
+        if isinstance(error, OSError):
+            raise file_error(error, self._where, reading=self._reading) from error

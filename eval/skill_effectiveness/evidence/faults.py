@@ -104,6 +104,22 @@ class LockCode(StrEnum):
     LOCK_UNSAFE = "lock_unsafe"
 
 
+class JournalCode(StrEnum):
+    """Why a journal was not opened, or a row not appended."""
+
+    JOURNAL_MISSING = "journal_missing"
+    NOT_A_JOURNAL = "not_a_journal"
+    JOURNAL_DAMAGED = "journal_damaged"
+    JOURNAL_CHANGED = "journal_changed"
+    JOURNAL_DEAD = "journal_dead"
+    PURPOSE_DIFFERS = "purpose_differs"
+    ROW_REFUSED = "row_refused"
+    GROUP_SIZE = "group_size"
+    PIN_FULL = "pin_full"
+    REASON_NEEDED = "reason_needed"
+    REPIN_REFUSED = "repin_refused"
+
+
 class PairCode(StrEnum):
     """Why two documents that count only together do not count."""
 
@@ -127,6 +143,14 @@ class SealCode(StrEnum):
     SUBJECT_NAMES = "subject_names"
 
 
+class MerkleCode(StrEnum):
+    """Why a Merkle proof is refused; the first two are found without hashing."""
+
+    PROOF_RANGE = "proof_range"
+    PROOF_LENGTH = "proof_length"
+    PROOF_ROOT = "proof_root"
+
+
 class KeyCode(StrEnum):
     """Why a key file is refused."""
 
@@ -143,8 +167,10 @@ Code = (
     | FileCode
     | RootCode
     | LockCode
+    | JournalCode
     | PairCode
     | SealCode
+    | MerkleCode
     | KeyCode
 )
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 READ_LIMIT: Final = 67_108_864
 """Bytes; the size limit of the `document` profile (evidence.md, section 2)."""
 
+_PRIVATE_FILE: Final = stat.S_IFREG | FILE_MODE
+
 # How often a file may be replaced under a reader before the reader gives up.
 _MOVING_TARGET: Final = 100
 
@@ -82,6 +84,9 @@ def file_fault(status: os.stat_result, where: str, user: int) -> Fault | None:
 
 def demand_private(folder: Folder, name: str, status: os.stat_result) -> None:
     """Raise the `FileError` of `file_fault`, if any."""
+    if status.st_mode == _PRIVATE_FILE and status.st_uid == folder.fs.user():
+        # What nearly every file is; the rest says what else it is.
+        return
     fault = file_fault(status, folder.where(name), folder.fs.user())
     if fault is not None:
         raise FileError(fault)

@@ -16,7 +16,7 @@ import os
 import pwd
 import stat
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -25,7 +25,7 @@ from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from types import TracebackType
 
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
@@ -188,8 +188,7 @@ class RealFs:
 
     def open_dir(self, parent: int | None, name: str, *, search: bool = False) -> int:
         """See `FileSystem`."""
-        # O_PATH lets the walk pass folders that may be searched but not listed (a home folder of mode 0711).
-        access = getattr(os, "O_PATH", os.O_RDONLY) if search else os.O_RDONLY
+        access = _SEARCH if search else os.O_RDONLY
         return os.open(name, access | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
 
     def open_read(self, parent: int | None, name: str) -> int:
@@ -222,12 +221,10 @@ class RealFs:
 
     def fsync(self, fd: int) -> None:
         """See `FileSystem`."""
-        # On macOS fsync stops at the drive's cache; F_FULLFSYNC goes to the medium.
-        full: int | None = getattr(fcntl, "F_FULLFSYNC", None)
-        if full is None:
+        if _FULL_FSYNC is None:
             os.fsync(fd)
         else:
-            fcntl.fcntl(fd, full)
+            fcntl.fcntl(fd, _FULL_FSYNC)
 
     def fsync_dir(self, fd: int) -> None:
         """See `FileSystem`."""
@@ -296,6 +293,12 @@ class RealFs:
         os.close(fd)
 
 
+# On macOS fsync stops at the drive's cache; F_FULLFSYNC goes to the medium.
+_FULL_FSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
+
+# O_PATH lets the walk pass folders that may be searched but not listed (a home folder of mode 0711).
+_SEARCH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)
+
 # O_NONBLOCK so that a FIFO or a device cannot hang the opener, O_NOCTTY so that a terminal does not become
 # ours.
 _CAREFUL: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -326,13 +329,24 @@ def _place(device: str, shown_part: str, mount_point: str, path: str) -> Place |
     return Place(device, f"{shown_part.rstrip('/')}/{rest}".rstrip("/") or "/")
 
 
-@contextmanager
-def closing(fs: FileSystem, fd: int) -> Iterator[int]:
-    """Close a descriptor at the end of the block."""
-    try:
-        yield fd
-    finally:
-        fs.close(fd)
+class closing:  # noqa: N801 - used like the function of this name in contextlib
+    """Closes a descriptor at the end of the block."""
+
+    __slots__ = ("_fd", "_fs")
+
+    def __init__(self, fs: FileSystem, fd: int) -> None:
+        self._fs = fs
+        self._fd = fd
+
+    def __enter__(self) -> int:
+        """The descriptor."""
+        return self._fd
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self._fs.close(self._fd)
 
 
 def write_all(fs: FileSystem, fd: int, data: bytes) -> None:

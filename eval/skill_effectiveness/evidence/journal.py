@@ -14,7 +14,7 @@ from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.journal_base import ID_BYTES, Acknowledged, Opening, OpenJournal, missing
 from skill_effectiveness.evidence.journal_faults import JournalCode, refusal
 from skill_effectiveness.evidence.journal_layout import SEGMENT_LIMIT, SEGMENTED
-from skill_effectiveness.evidence.journal_pin import CONTRACT, Position, SegmentedPin
+from skill_effectiveness.evidence.journal_pin import CONTRACT, PinLine, Position, SegmentedPin
 from skill_effectiveness.evidence.journal_rows import (
     KERNEL_BODIES,
     Entry,
@@ -59,6 +59,7 @@ class Journal(OpenJournal):
         super().__init__(root, folder, name, SEGMENTED, state)
         self._limit = limit
         self._about: JournalOpen | None = None
+        self._pin_line: PinLine | None = None
         self._start(opening)
 
     @classmethod
@@ -168,13 +169,16 @@ class Journal(OpenJournal):
         with self._lock.hold(wait, f"append to {self._where}"):
             self._store.demand_as_remembered()
             self._rotate()
-            return self._commit(self._chained(members))
+            return self._commit(members)
 
     def _members(self, entry: Entry, time: str) -> dict[str, Any]:
         if not is_type(entry.type) or entry.type in KERNEL_BODIES:
             told = (
                 f"{entry.type!a} cannot be the type of a row here: it is no word of 1 to 64 letters, or ours."
             )
+            raise refusal(JournalCode.ROW_REFUSED, self._where, told)
+        if type(entry.body) is not dict:
+            told = f"The body of a row for {self._where} is an object, not {type(entry.body).__name__}."
             raise refusal(JournalCode.ROW_REFUSED, self._where, told)
         return {"body": entry.body, "time": time, "type": entry.type}
 
@@ -191,7 +195,7 @@ class Journal(OpenJournal):
         """Append rows of the kernel."""
         time = row_time(self._around.now())
         rows = [{"body": body.model_dump(mode="json"), "time": time, "type": kind} for body in bodies]
-        self._commit(self._chained(rows))
+        self._commit(rows)
 
     @property
     def _begun(self) -> JournalOpen:
@@ -236,13 +240,17 @@ class Journal(OpenJournal):
         for start in range(0, len(tears), self.group_max):
             self._write("tear", *tears[start : start + self.group_max])
 
-    def _pin_at(self, end: Position) -> SegmentedPin:
-        return SegmentedPin(
-            schema_version=1,
-            artifact_contract=CONTRACT,
-            journal_id=self.journal_id,
-            count=end.count,
-            head=end.head,
-            offset=end.offset,
-            segment=end.segment,
-        )
+    def _pin_at(self, end: Position) -> bytes:
+        if self._pin_line is None:
+            self._pin_line = PinLine(
+                SegmentedPin(
+                    schema_version=1,
+                    artifact_contract=CONTRACT,
+                    journal_id=self.journal_id,
+                    count=end.count,
+                    head=end.head,
+                    offset=end.offset,
+                    segment=end.segment,
+                )
+            )
+        return self._pin_line.at(end)

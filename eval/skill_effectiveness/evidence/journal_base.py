@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from skill_effectiveness.evidence.canonical import dump
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.journal_faults import JournalCode, JournalStatus, refusal
@@ -26,6 +25,7 @@ from skill_effectiveness.evidence.journal_rows import (
     fits,
     read_row,
     row_digest,
+    write_row,
 )
 from skill_effectiveness.evidence.journal_snapshot import segment_chunks
 from skill_effectiveness.evidence.journal_store import Store
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.journal_faults import JournalError, JournalReport
     from skill_effectiveness.evidence.journal_layout import Layout
-    from skill_effectiveness.evidence.journal_pin import Pin
     from skill_effectiveness.evidence.journal_rows import Tear
     from skill_effectiveness.evidence.journal_survey import Survey
     from skill_effectiveness.evidence.root import PrivateRoot
@@ -194,7 +193,7 @@ class OpenJournal(ABC):
                 if found.fresh and not opening.create:
                     raise missing(self._where)
                 self._adopt(found, opening)
-                self._store.sweep_copies(self.journal_id)
+                self._store.belongs_to(self.journal_id)
                 self._settle(found, repin)
 
     @abstractmethod
@@ -268,8 +267,8 @@ class OpenJournal(ABC):
         """Note torn tails that were set aside."""
 
     @abstractmethod
-    def _pin_at(self, end: Position) -> Pin:
-        """The pin for an end of the rows."""
+    def _pin_at(self, end: Position) -> bytes:
+        """The bytes of the pin for an end of the rows."""
 
     def _demand_repinnable(self, found: Survey) -> None:
         """Demand that the pin is wrong and nothing else.
@@ -306,19 +305,24 @@ class OpenJournal(ABC):
 
     def _put_pins(self, found: Survey) -> None:
         """Have pin and copy name the end, writing only what does not."""
-        pin = self._pin_at(self._end)
-        data = pin.data()
+        data = self._pin_at(self._end)
         if found.pin_data != data:
-            self._store.put_pin(pin)
+            self._store.put_pin(data)
         elif found.copy != data:
-            self._store.put_copy(pin.journal_id, data)
+            self._store.put_copy(data)
 
     # Appending.
 
-    def _commit(self, lines: Sequence[bytes]) -> Acknowledged:
-        """Append rows under the lock, which the caller holds."""
+    def _commit(self, rows: Iterable[dict[str, Any]]) -> Acknowledged:
+        """Append rows under the lock, which the caller holds.
+
+        Raises:
+            JournalError: `row_refused`, `group_size`, `pin_full`.
+            FileError, RootError: writing failed.
+        """
         first = self._end.count
-        self._end = self._store.commit(self._end, lines, self._pin_at)
+        lines, head = self._chained(rows)
+        self._end = self._store.commit(self._end, lines, head, self._pin_at)
         return Acknowledged(first, self._end.count - 1, self._end.head)
 
     def _demand_group(self, rows: Sequence[object]) -> None:
@@ -326,8 +330,8 @@ class OpenJournal(ABC):
             sentence = f"One append to {self._where} holds 1 to {self.group_max} rows, not {len(rows)}."
             raise refusal(JournalCode.GROUP_SIZE, self._where, sentence)
 
-    def _chained(self, rows: Iterable[dict[str, Any]]) -> list[bytes]:
-        """The lines of rows that go on from the end.
+    def _chained(self, rows: Iterable[dict[str, Any]]) -> tuple[list[bytes], str]:
+        """The lines of rows that go on from the end, and the digest of the last.
 
         Raises:
             JournalError: `row_refused`, `group_size`.
@@ -341,21 +345,15 @@ class OpenJournal(ABC):
         if sum(map(len, lines)) + len(lines) > LARGEST_GROUP_BYTES:
             sentence = f"One append to {self._where} holds at most {LARGEST_GROUP_BYTES} bytes; make it two."
             raise refusal(JournalCode.GROUP_SIZE, self._where, sentence)
-        return lines
+        return lines, prev
 
     def _line(self, row: dict[str, Any]) -> bytes:
         try:
-            line = dump(row)
-            # What could not be read again must not be written.
-            fitting = fits(read_row(line), self._layout.form)
+            return write_row(row)
         except EvidenceError as error:
             told = error.faults[0]
             sentence = f"A row for {self._where} cannot be written: at {told.where or '/'}: {told.sentence}"
             raise refusal(JournalCode.ROW_REFUSED, self._where, sentence) from error
-        if not fitting:
-            sentence = f"A row for {self._where} does not have the members that its rows have."
-            raise refusal(JournalCode.ROW_REFUSED, self._where, sentence)
-        return line
 
 
 def missing(where: str) -> JournalError:

@@ -8,28 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, cast
 
-from skill_effectiveness.evidence.faults import EvidenceError, Fault
+from skill_effectiveness.evidence.faults import EvidenceError, Fault, JournalCode
 
-if TYPE_CHECKING:
-    from skill_effectiveness.evidence.faults import Code
-
-
-class JournalCode(StrEnum):
-    """Why a journal was not opened, or a row not appended."""
-
-    JOURNAL_MISSING = "journal_missing"
-    NOT_A_JOURNAL = "not_a_journal"
-    JOURNAL_DAMAGED = "journal_damaged"
-    JOURNAL_CHANGED = "journal_changed"
-    JOURNAL_DEAD = "journal_dead"
-    PURPOSE_DIFFERS = "purpose_differs"
-    ROW_REFUSED = "row_refused"
-    GROUP_SIZE = "group_size"
-    PIN_FULL = "pin_full"
-    REASON_NEEDED = "reason_needed"
-    REPIN_REFUSED = "repin_refused"
+__all__ = [
+    "Finding",
+    "Found",
+    "JournalCode",
+    "JournalError",
+    "JournalReport",
+    "JournalStatus",
+    "Unreadable",
+    "refusal",
+]
 
 
 class JournalStatus(StrEnum):
@@ -163,6 +154,5 @@ def refusal(
         sentences: at least one.
         report: what verification found.
     """
-    # `Code` lists the enums that `faults` declares itself; this one stands here with its room of words.
-    faults = [Fault(cast("Code", code), where, sentence) for sentence in sentences]
+    faults = [Fault(code, where, sentence) for sentence in sentences]
     return JournalError(*faults, report=report)

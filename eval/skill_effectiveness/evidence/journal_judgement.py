@@ -6,7 +6,7 @@ wrong here is about the pin; the rows themselves were judged by `journal_chain`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skill_effectiveness.evidence.journal_faults import Finding
 from skill_effectiveness.evidence.journal_rows import LARGEST_GROUP, RowForm
@@ -16,7 +16,19 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.journal_findings import Findings
     from skill_effectiveness.evidence.journal_pin import FilePin, Pin, SegmentedPin
 
-_REPIN: Final = "If you know why, have it made anew with a reason."
+_REPIN: Final = "If you know why, have it made anew with `run.py journal repin` and a reason."
+
+
+class Sides(NamedTuple):
+    """Where to put what is wrong.
+
+    Attributes:
+        rows: with the rows, which no pin repairs.
+        pin: with what a new pin settles.
+    """
+
+    rows: Findings
+    pin: Findings
 
 
 def judge_missing_pin(chain: Chain, form: RowForm, findings: Findings) -> None:
@@ -26,7 +38,7 @@ def judge_missing_pin(chain: Chain, form: RowForm, findings: Findings) -> None:
 
 
 def judge_pin(
-    chain: Chain, pin: SegmentedPin | FilePin, copy: Pin | None, segments: int, findings: Findings
+    chain: Chain, pin: SegmentedPin | FilePin, copy: Pin | None, segments: int, findings: Sides
 ) -> None:
     """Judge a pin that could be read.
 
@@ -38,24 +50,24 @@ def judge_pin(
         findings: where to put what is wrong.
     """
     if chain.opened is not None and chain.opened.journal_id != pin.journal_id:
-        findings.add(Finding.PIN_DAMAGED, f"The pin belongs to another journal. {_REPIN}")
+        findings.pin.add(Finding.PIN_DAMAGED, f"The pin belongs to another journal. {_REPIN}")
         return
     pinned = pin.position
     if pinned.count > 0 and pinned.segment > segments:
         for number in range(segments + 1, pinned.segment + 1):
             sentence = f"Segment {number} is missing; the pin says that rows were acknowledged there."
-            findings.add(Finding.SEGMENT_MISSING, sentence, segment=number)
+            findings.pin.add(Finding.SEGMENT_MISSING, sentence, segment=number)
     elif pinned.count > chain.count:
         sentence = (
             f"There are {chain.count} rows, but {pinned.count} were acknowledged; the rest was cut off."
         )
         end = chain.position
-        findings.add(Finding.TRUNCATED, sentence, segment=end.segment, seq=chain.count, offset=end.offset)
+        findings.pin.add(Finding.TRUNCATED, sentence, segment=end.segment, seq=chain.count, offset=end.offset)
     elif chain.clean:
         _judge_end(chain, pin, copy, findings)
 
 
-def _judge_end(chain: Chain, pin: SegmentedPin | FilePin, copy: Pin | None, findings: Findings) -> None:
+def _judge_end(chain: Chain, pin: SegmentedPin | FilePin, copy: Pin | None, findings: Sides) -> None:
     """Judge where a pin says that the acknowledged rows end, all of which are there."""
     pinned = pin.position
     end = chain.ends.get(pinned.count - 1)
@@ -64,20 +76,20 @@ def _judge_end(chain: Chain, pin: SegmentedPin | FilePin, copy: Pin | None, find
         confirmed = copy is not None and (copy.count, copy.head) == (end.count, end.head)
         if is_last and not confirmed:
             sentence = "The last row is not the one that was acknowledged; it was changed."
-            findings.add(Finding.PREV_MISMATCH, sentence, segment=end.segment, seq=end.count - 1, offset=None)
+            findings.rows.add(Finding.PREV_MISMATCH, sentence, segment=end.segment, seq=end.count - 1)
             return
     if end is not None and end != pinned:
         sentence = f"The pin names row {pinned.count - 1} wrongly, while its neighbours do not. {_REPIN}"
-        findings.add(Finding.PIN_DAMAGED, sentence)
+        findings.pin.add(Finding.PIN_DAMAGED, sentence)
     elif chain.count - pinned.count > group_max(chain, pin):
         sentence = f"There are {chain.count} rows, but the pin knows {pinned.count} only. {_REPIN}"
-        findings.add(Finding.PIN_BEHIND, sentence, seq=pinned.count)
+        findings.pin.add(Finding.PIN_BEHIND, sentence, seq=pinned.count)
 
 
 def judge_copy(
     chain: Chain, pin: SegmentedPin | FilePin | None, copy: SegmentedPin | FilePin, findings: Findings
 ) -> None:
-    """Judge a journal that agrees with its own pin by the copy in the `state` root."""
+    """Judge rows by the copy in the `state` root; their own pin agrees with them, or tells nothing."""
     if pin is not None and group_max(chain, pin) != group_max(chain, copy):
         findings.add(Finding.PIN_DAMAGED, f"The pin and its copy allow groups of different sizes. {_REPIN}")
     if copy.count > chain.count:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from skill_effectiveness.evidence.canonical import dump_line
-from skill_effectiveness.evidence.documents import Canonical, RuleBroken, parse
+from skill_effectiveness.evidence.canonical import dump, dump_line
+from skill_effectiveness.evidence.documents import Canonical, One, RuleBroken, parse
 from skill_effectiveness.evidence.journal_rows import (
     ORIGIN,
     DigestText,
@@ -68,7 +68,7 @@ class Pin(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    schema_version: Literal[1]
+    schema_version: One
     artifact_contract: Literal["skill-effectiveness-journal-head-v1"]
     journal_id: JournalId
     count: Number
@@ -86,10 +86,14 @@ class Pin(BaseModel):
             raise RuleBroken("A pin without rows names none, and one with rows names the last.")
         return self
 
+    def members(self) -> dict[str, object]:
+        """The pin as plain JSON."""
+        members = self.model_dump(mode="json")
+        return {name: value for name, value in members.items() if value is not None}
+
     def data(self) -> bytes:
         """The bytes of the file: one canonical line."""
-        members = self.model_dump(mode="json")
-        return dump_line({name: value for name, value in members.items() if value is not None})
+        return dump_line(self.members())
 
 
 class SegmentedPin(Pin):
@@ -120,6 +124,39 @@ class FilePin(Pin):
     group_max: GroupMax
     tears: tuple[Tear, ...]
     repins: tuple[Repin, ...] | None = None
+
+
+class PinLine:
+    """The bytes of one journal's pin for any end of its rows: what does not move is encoded once.
+
+    Args:
+        pin: of any end.
+    """
+
+    def __init__(self, pin: Pin) -> None:
+        # In the canonical form the members stand by name, and each is encoded by itself.
+        parts = [
+            dump(name) + b":" + (_MOVING.get(name) or dump(value).replace(b"%", b"%%"))
+            for name, value in sorted(pin.members().items())
+        ]
+        self._form = b"{%b}\n" % b",".join(parts)
+
+    def at(self, end: Position) -> bytes:
+        """The bytes of the pin for an end: what `Pin.data` gives of a pin that names it."""
+        return self._form % {
+            b"count": end.count,
+            b"head": end.head.encode(),
+            b"offset": end.offset,
+            b"segment": end.segment,
+        }
+
+
+_MOVING: Final = {
+    "count": b"%(count)d",
+    "head": b'"%(head)b"',
+    "offset": b"%(offset)d",
+    "segment": b"%(segment)d",
+}
 
 
 def read_pin(data: bytes, form: RowForm) -> SegmentedPin | FilePin:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, ca
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from skill_effectiveness.evidence.canonical import digest_bytes, dump
+from skill_effectiveness.evidence.canonical import digest_bytes, dump, dump_plain
 from skill_effectiveness.evidence.faults import Fault, StrictCode, StrictError
 from skill_effectiveness.evidence.journal_faults import Finding
 from skill_effectiveness.evidence.strict import LARGEST_INTEGER, JsonValue, Profile, read_json
@@ -216,6 +216,22 @@ def _is_digest(text: object) -> bool:
 def row_digest(line: bytes) -> str:
     """The digest of a row, over its line without LF."""
     return digest_bytes(line)
+
+
+def write_row(row: dict[str, Any]) -> bytes:
+    """The line of a row, without its LF; `read_row` reads it again.
+
+    Raises:
+        CanonicalError: as `dump`.
+        StrictError: it could not be read again.
+    """
+    line = dump_plain(row)
+    # Of these nothing but the nesting can be more than is read again (proved by test).
+    if line is not None and line.count(b"{") + line.count(b"[") <= Profile.ROW.max_depth:
+        return line
+    line = dump(row)
+    read_row(line)
+    return line
 
 
 def read_row(line: bytes) -> dict[str, JsonValue]:

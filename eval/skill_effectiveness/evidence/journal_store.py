@@ -21,7 +21,7 @@ from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileErr
 from skill_effectiveness.evidence.fsops import closing, read_all
 from skill_effectiveness.evidence.journal_faults import JournalCode, refusal
 from skill_effectiveness.evidence.journal_pin import COPIES, PIN_LIMIT, Position, copy_name
-from skill_effectiveness.evidence.journal_rows import LARGEST_GROUP_BYTES, Tear, row_digest
+from skill_effectiveness.evidence.journal_rows import LARGEST_GROUP_BYTES, Tear
 from skill_effectiveness.evidence.journal_snapshot import segment_chunks
 from skill_effectiveness.evidence.names import temporary_of
 from skill_effectiveness.evidence.writes import sync_folder
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.journal_chain import Tail
     from skill_effectiveness.evidence.journal_layout import Layout
-    from skill_effectiveness.evidence.journal_pin import Pin
     from skill_effectiveness.evidence.root import PrivateRoot
 
 _AGAIN: Final = "Open the journal again: that settles what is in it."
@@ -51,6 +50,7 @@ class Store:
         self._layout = layout
         self._where = where
         self._copies: PrivateRoot | None = None
+        self._copy_name = ""
         self._appender: Appender | None = None
         self.segment = 1
         self._pin_data: bytes | None = None
@@ -88,14 +88,15 @@ class Store:
             with self._root.child(self._layout.torn) as torn:
                 torn.sweep()
 
-    def sweep_copies(self, journal_id: str) -> None:
-        """Remove what a crash in the middle of our own writing left beside the copy of the pin.
+    def belongs_to(self, journal_id: str) -> None:
+        """Take over the journal's id, and remove what a crash left beside the copy of its pin.
 
         Raises:
             FileError: something could not be removed.
         """
+        self._copy_name = copy_name(journal_id)
         if self._copies is not None:
-            _sweep(self._copies, lambda name: temporary_of(name) == copy_name(journal_id))
+            _sweep(self._copies, lambda name: temporary_of(name) == self._copy_name)
 
     def demand_private(self, names: Sequence[str]) -> None:
         """Demand that each of these names is free or a private file of ours.
@@ -198,19 +199,24 @@ class Store:
 
     def _pin_is_as_remembered(self) -> bool:
         try:
-            return self._root.read(self._layout.pin) == self._pin_data
+            return self._root.read(self._layout.pin, PIN_LIMIT) == self._pin_data
         except FileError as error:
             if error.code is FileCode.MISSING:
                 return self._pin_data is None
+            if error.code is FileCode.FILE_SIZE:
+                return False
             raise
 
-    def commit(self, start: Position, lines: Sequence[bytes], pin_of: Callable[[Position], Pin]) -> Position:
+    def commit(
+        self, start: Position, lines: Sequence[bytes], head: str, pin_of: Callable[[Position], bytes]
+    ) -> Position:
         """Add rows to the attached file and have the pin name them.
 
         Args:
             start: the end so far.
             lines: the rows, without LF.
-            pin_of: makes the pin for a new end.
+            head: digest of the last of them.
+            pin_of: the bytes of the pin for a new end.
 
         Returns:
             The new end, which is acknowledged.
@@ -222,8 +228,8 @@ class Store:
         if appender is None:
             raise ValueError("no file is attached")
         size = appender.size
-        appender.append(b"".join(line + b"\n" for line in lines))
-        end = Position(start.count + len(lines), row_digest(lines[-1]), self.segment, appender.size)
+        appender.append(b"\n".join((*lines, b"")))
+        end = Position(start.count + len(lines), head, self.segment, appender.size)
         try:
             self.put_pin(pin_of(end))
         except BaseException:
@@ -235,29 +241,31 @@ class Store:
             raise
         return end
 
-    def put_pin(self, pin: Pin) -> None:
+    def put_pin(self, data: bytes) -> None:
         """Exchange the pin, then its copy.
+
+        Args:
+            data: a pin of this journal.
 
         Raises:
             JournalError: `pin_full`: what it must hold is more than is read again; nothing was exchanged.
             FileError, RootError: one of them may be the old one still.
         """
-        data = pin.data()
         if len(data) > PIN_LIMIT:
             sentence = f"The pin of {self._where} can hold no more tears; keep the journal and begin another."
             raise refusal(JournalCode.PIN_FULL, self._where, sentence)
         self._root.replace(self._layout.pin, data)
-        self.put_copy(pin.journal_id, data)
+        self.put_copy(data)
         self._pin_data = data
 
-    def put_copy(self, journal_id: str, data: bytes) -> None:
+    def put_copy(self, data: bytes) -> None:
         """Exchange the copy of the pin.
 
         Raises:
             FileError, RootError: it may be the old one still.
         """
         if self._copies is not None:
-            self._copies.replace(copy_name(journal_id), data)
+            self._copies.replace(self._copy_name, data)
 
     def _pin_is_known_unchanged(self) -> bool:
         try:

@@ -21,6 +21,7 @@ from skill_effectiveness.evidence.journal_faults import (
 )
 from skill_effectiveness.evidence.journal_findings import EnoughError, Findings
 from skill_effectiveness.evidence.journal_judgement import (
+    Sides,
     group_max,
     judge_copy,
     judge_missing_pin,
@@ -269,10 +270,12 @@ class _Surveyor:
     def _judge_pins(self) -> None:
         chain, found = self._chain, self._pin_findings
         if self._pin is not None:
-            judge_pin(chain, self._pin, self._copy, self._segments, found)
+            judge_pin(chain, self._pin, self._copy, self._segments, Sides(self._findings, found))
         elif not self._snapshot.has_pin:
             judge_missing_pin(chain, self._layout.form, found)
-        if self._copy is not None and chain.clean and not found:
+        # Without a pin the copy alone knows which rows were acknowledged.
+        agreed = self._pin is None or not (found or self._findings)
+        if self._copy is not None and chain.clean and agreed:
             judge_copy(chain, self._pin, self._copy, found)
 
     # Telling.

@@ -15,12 +15,12 @@ import errno
 import os
 import threading
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence import files, writes
-from skill_effectiveness.evidence.canonical import dump_line
+from skill_effectiveness.evidence.canonical import dump
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import (
     EvidenceError,
@@ -36,6 +36,7 @@ from skill_effectiveness.evidence.strict import Profile, read_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from types import TracebackType
 
     from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.root import PrivateRoot
@@ -162,6 +163,9 @@ class Lock:
         self._root = root
         self._name = name
         self._level = level
+        self._where = root.folder.where(name)
+        self._holder_name = f"{name}.holder"
+        self._told: tuple[str, bytes] | None = None
 
     @contextmanager
     def hold(self, wait: float = DEFAULT_WAIT, action: str = "") -> Iterator[Held]:
@@ -178,17 +182,8 @@ class Lock:
                 this thread.
         """
         self._assert_order()
-        fs = self._root.folder.fs
-        fd = self._open()
-        held = Held(self._where, self._root.path, self._level, fs, fd)
-        try:
-            self._acquire(fd, wait)
-            self._demand_still_named(fd)
-            self._record(action)
-        except BaseException:
-            # The last descriptor of an open file description takes its lock along.
-            held.abandon()
-            raise
+        with _Judged():
+            held = self._take(wait, action)
         _thread.held.append(held)
         _everywhere.add(held)
         try:
@@ -206,14 +201,6 @@ class Lock:
             return None
         return _holder(found)
 
-    @property
-    def _where(self) -> str:
-        return self._root.folder.where(self._name)
-
-    @property
-    def _holder_name(self) -> str:
-        return f"{self._name}.holder"
-
     def _assert_order(self) -> None:
         for held in held_locks():
             nested = held.level == self._level and held.folder in self._root.path.parents
@@ -221,27 +208,51 @@ class Lock:
                 asked = f"{self._where} ({self._level.name})"
                 raise LockOrderError(f"{asked} asked for while {held.where} ({held.level.name}) is held")
 
+    def _take(self, wait: float, action: str) -> Held:
+        """Open, lock, look again, say who holds it.
+
+        Raises:
+            LockError: `lock_busy`, or the file was exchanged.
+            FileError: a step failed; the descriptor is closed.
+        """
+        fd = self._open()
+        held = Held(self._where, self._root.path, self._level, self._root.folder.fs, fd)
+        try:
+            with reported(self._where):
+                self._acquire(fd, wait)
+                self._demand_still_named(fd)
+            self._record(action)
+        except BaseException:
+            # The last descriptor of an open file description takes its lock along.
+            held.abandon()
+            raise
+        return held
+
     def _open(self) -> int:
         """Open the lock file, making it once."""
-        with self._judged():
-            if not self._root.exists(self._name):
-                # Published rather than created in place, so that no other process ever sees it with a wrong
-                # mode.
-                self._root.publish(self._name, b"")
-            return files.open_private(self._root.folder, self._name, update=True)
+        folder = self._root.folder
+        try:
+            return files.open_private(folder, self._name, update=True)
+        except FileError as error:
+            if error.code is not FileCode.MISSING:
+                raise
+        # Published rather than created in place, so that no other process ever sees it with a wrong mode.
+        self._root.publish(self._name, b"")
+        return files.open_private(folder, self._name, update=True)
 
     def _acquire(self, fd: int, wait: float) -> None:
         """Wait for the lock."""
         from filelock import lock_descriptor  # noqa: PLC0415 - `evidence` loads with the standard library alone
 
+        if lock_descriptor(fd, blocking=False):
+            return
         around = self._root.around
         deadline = around.monotonic() + wait
-        with self._judged(), reported(self._where):
-            while not lock_descriptor(fd, blocking=False):
-                left = deadline - around.monotonic()
-                if left <= 0:
-                    raise LockError(Fault(LockCode.LOCK_BUSY, self._where, self._busy_sentence()))
-                around.sleep(min(_POLL_SECONDS, left))
+        while not lock_descriptor(fd, blocking=False):
+            left = deadline - around.monotonic()
+            if left <= 0:
+                raise LockError(Fault(LockCode.LOCK_BUSY, self._where, self._busy_sentence()))
+            around.sleep(min(_POLL_SECONDS, left))
 
     def _busy_sentence(self) -> str:
         holder = self.holder()
@@ -255,24 +266,35 @@ class Lock:
     def _demand_still_named(self, fd: int) -> None:
         """Demand that the name still leads to the file that is locked now: two files would be two locks."""
         folder = self._root.folder
-        with self._judged(), reported(self._where):
-            status = folder.fs.lstat(folder.fd, self._name)
-            files.demand_private(folder, self._name, status)
-            if identity_of(status) != identity_of(folder.fs.fstat(fd)):
-                sentence = (
-                    f"{self._where} was exchanged while it was being locked; keep others out of the folder."
-                )
-                raise LockError(Fault(LockCode.LOCK_UNSAFE, self._where, sentence))
+        status = folder.fs.lstat(folder.fd, self._name)
+        files.demand_private(folder, self._name, status)
+        if identity_of(status) != identity_of(folder.fs.fstat(fd)):
+            sentence = (
+                f"{self._where} was exchanged while it was being locked; keep others out of the folder."
+            )
+            raise LockError(Fault(LockCode.LOCK_UNSAFE, self._where, sentence))
 
     def _record(self, action: str) -> None:
         """Say who holds the lock."""
+        if self._told is None or self._told[0] != action:
+            self._told = action, self._untimed(action)
+        time = self._root.around.now().isoformat(timespec="milliseconds")
+        record = b'%b"time":"%b"}\n' % (self._told[1], time.encode())
+        # Not durable: after a power loss there is no holder.
+        writes.note(self._root.folder, self._holder_name, record)
+
+    def _untimed(self, action: str) -> bytes:
+        """The record up to its last member, the time, which alone changes from one hold to the next."""
         around = self._root.around
-        started = around.fs.process_start(around.pid)
-        now = around.now().isoformat(timespec="milliseconds")
-        holder = Holder(around.pid, started, around.boot_id, around.host, action, now)
-        with self._judged():
-            # Not durable: after a power loss there is no holder.
-            writes.replace(self._root.folder, self._holder_name, dump_line(asdict(holder)), durable=False)
+        holder: dict[str, object] = {
+            "action": action,
+            "boot_id": around.boot_id,
+            "host": around.host,
+            "pid": around.pid,
+            "process_start": around.fs.process_start(around.pid),
+            "time": "",
+        }
+        return dump(holder).removesuffix(b'"time":""}')
 
     def _release(self, held: Held) -> None:
         """Let go of the lock, unless a fork took it away from this process."""
@@ -288,24 +310,32 @@ class Lock:
         finally:
             held.abandon()
 
-    @contextmanager
-    def _judged(self) -> Iterator[None]:
-        """Turn a file's fault into what it means for the lock."""
-        try:
-            yield
-        except FileError as error:
-            fault = error.faults[0]
-            number = error.__cause__.errno if isinstance(error.__cause__, OSError) else None
-            if number in _NOT_SUPPORTED:
-                sentence = (
-                    f"The file system of {fault.where} has no locks and cannot hold evidence; use another."
-                )
-                raise LockError(Fault(LockCode.LOCK_UNSUPPORTED, fault.where, sentence)) from error
-            if fault.code in _UNSAFE:
-                sentence = f"The lock cannot be trusted and was left as it is: {fault.sentence}"
-                raise LockError(Fault(LockCode.LOCK_UNSAFE, fault.where, sentence)) from error
-            sentence = f"The lock could not be taken: {fault.sentence} Nothing was changed."
-            raise LockError(Fault(LockCode.LOCK_UNAVAILABLE, fault.where, sentence)) from error
+
+class _Judged:
+    """Turns the fault of a file into what it means for the lock."""
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(
+        self, _type: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Raise the `LockError`, if a file is at fault."""
+        if isinstance(error, FileError):
+            raise LockError(_judged(error)) from error
+
+
+def _judged(error: FileError) -> Fault:
+    fault = error.faults[0]
+    number = error.__cause__.errno if isinstance(error.__cause__, OSError) else None
+    if number in _NOT_SUPPORTED:
+        sentence = f"The file system of {fault.where} has no locks and cannot hold evidence; use another."
+        return Fault(LockCode.LOCK_UNSUPPORTED, fault.where, sentence)
+    if fault.code in _UNSAFE:
+        sentence = f"The lock cannot be trusted and was left as it is: {fault.sentence}"
+        return Fault(LockCode.LOCK_UNSAFE, fault.where, sentence)
+    sentence = f"The lock could not be taken: {fault.sentence} Nothing was changed."
+    return Fault(LockCode.LOCK_UNAVAILABLE, fault.where, sentence)
 
 
 def _holder(found: object) -> Holder | None:

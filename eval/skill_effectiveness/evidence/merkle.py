@@ -12,32 +12,21 @@ its numbers, so a proof of another size, index or length is refused before anyth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from skill_effectiveness.evidence.canonical import digest_bytes, dump
-from skill_effectiveness.evidence.faults import EvidenceError, Fault
+from skill_effectiveness.evidence.faults import EvidenceError, Fault, MerkleCode
 from skill_effectiveness.evidence.strict import LARGEST_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skill_effectiveness.evidence.faults import Code
-
 HASH_BYTES: Final = 32
 
 _LEAF: Final = b"\x00"
 _NODE: Final = b"\x01"
-
-
-class MerkleCode(StrEnum):
-    """Why a Merkle proof is refused; the first two are found without hashing."""
-
-    PROOF_RANGE = "proof_range"
-    PROOF_LENGTH = "proof_length"
-    PROOF_ROOT = "proof_root"
 
 
 class MerkleError(EvidenceError):
@@ -313,4 +302,4 @@ def _hashes(texts: Sequence[str]) -> list[bytes]:
 
 
 def _refused(code: MerkleCode, sentence: str) -> MerkleError:
-    return MerkleError(Fault(cast("Code", code), "", sentence))
+    return MerkleError(Fault(code, "", sentence))

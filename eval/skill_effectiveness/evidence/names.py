@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
@@ -20,6 +21,8 @@ TOKEN_BYTES: Final = 8
 # ".tmp".
 _ROOM: Final = len(b"..0123456789abcdef.tmp")
 _OUTSIDE_ID: Final = re.compile(r"[A-Za-z0-9._-]+")
+# The few names of a root are written over and over; what is wrong with one never changes.
+_REMEMBERED: Final = 1_024
 _TEMPORARY: Final = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
 
 
@@ -39,6 +42,7 @@ def check_name(name: str, prefix: str = "") -> None:
         raise FileError(Fault(FileCode.NAME_FORM, shown, f"{shown} is no name for a file here: {reason}."))
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _fault_of_form(name: str) -> str | None:
     """What is wrong with a segment; `None` when nothing is."""
     if name in {"", ".", ".."}:
@@ -63,15 +67,20 @@ def check_written_name(name: str, prefix: str = "") -> None:
         FileError: `name_form`.
     """
     check_name(name, prefix)
-    reason = None
-    if len(name.encode()) > NAME_BYTES - _ROOM:
-        reason = f"a written name may have at most {NAME_BYTES - _ROOM} bytes"
-    elif temporary_of(name) is not None:
-        reason = "names of this form are swept away as leftovers"
-    if reason is not None:
+    if (reason := _fault_of_writing(name)) is not None:
         raise FileError(
             Fault(FileCode.NAME_FORM, prefix + name, f"{prefix}{name} cannot be written: {reason}.")
         )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _fault_of_writing(name: str) -> str | None:
+    """Why a segment cannot be written atomically; `None` when it can."""
+    if len(name.encode()) > NAME_BYTES - _ROOM:
+        return f"a written name may have at most {NAME_BYTES - _ROOM} bytes"
+    if temporary_of(name) is not None:
+        return "names of this form are swept away as leftovers"
+    return None
 
 
 def check_outside_id(text: str) -> None:

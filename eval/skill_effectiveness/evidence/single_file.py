@@ -15,7 +15,7 @@ from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.journal_base import ID_BYTES, Acknowledged, Opening, OpenJournal
 from skill_effectiveness.evidence.journal_faults import JournalCode, refusal
 from skill_effectiveness.evidence.journal_layout import Layout
-from skill_effectiveness.evidence.journal_pin import CONTRACT, FilePin
+from skill_effectiveness.evidence.journal_pin import CONTRACT, FilePin, PinLine
 from skill_effectiveness.evidence.journal_rows import ORIGIN
 from skill_effectiveness.evidence.lock import DEFAULT_WAIT
 from skill_effectiveness.evidence.names import check_name
@@ -44,6 +44,7 @@ class FileJournal(OpenJournal):
         check_name(name, root.folder.prefix)
         super().__init__(root, root, name, Layout.single(name), state)
         self._known: FilePin | None = None
+        self._pin_line: PinLine | None = None
         self._start(opening)
 
     @classmethod
@@ -146,13 +147,13 @@ class FileJournal(OpenJournal):
             raise refusal(JournalCode.ROW_REFUSED, self._where, told)
         with self._lock.hold(wait, f"append to {self._where}"):
             self._store.demand_as_remembered()
-            return self._commit(self._chained(rows))
+            return self._commit(rows)
 
     # Settling.
 
     def _adopt(self, found: Survey, opening: Opening) -> None:
         if isinstance(found.pin, FilePin):
-            self._known = found.pin
+            self._know(found.pin)
             return
         first = {
             "artifact_contract": CONTRACT,
@@ -165,25 +166,31 @@ class FileJournal(OpenJournal):
             "tears": [],
         }
         try:
-            self._known = validate(FilePin, first)
+            self._know(validate(FilePin, first))
         except EvidenceError as error:
             told = f"No journal can be begun like this: {error.faults[0].where}: {error.faults[0].sentence}"
             raise refusal(JournalCode.ROW_REFUSED, self._where, told) from error
 
     def _pin_settled(self, found: Survey, repin: Repin | None) -> None:
         if repin is not None:
-            self._known = self._pin.model_copy(update={"repins": (*(self._pin.repins or ()), repin)})
+            self._know(self._pin.model_copy(update={"repins": (*(self._pin.repins or ()), repin)}))
         self._put_pins(found)
 
     def _acknowledge(self, tears: Sequence[Tear]) -> None:
         # The same bytes torn off at the same place once more are the same file, which is told already.
         fresh = [tear for tear in tears if tear not in self._pin.tears]
         if fresh:
-            self._known = self._pin.model_copy(update={"tears": (*self._pin.tears, *fresh)})
+            self._know(self._pin.model_copy(update={"tears": (*self._pin.tears, *fresh)}))
             self._store.put_pin(self._pin_at(self._end))
 
-    def _pin_at(self, end: Position) -> FilePin:
-        return self._pin.model_copy(update={"count": end.count, "head": end.head, "offset": end.offset})
+    def _pin_at(self, end: Position) -> bytes:
+        if self._pin_line is None:
+            raise ValueError("this journal was not opened")
+        return self._pin_line.at(end)
+
+    def _know(self, pin: FilePin) -> None:
+        """Take over what the pin says apart from the end of the rows."""
+        self._known, self._pin_line = pin, PinLine(pin)
 
     @property
     def _pin(self) -> FilePin:

@@ -85,14 +85,8 @@ def _demand_same(folder: Folder, name: str, data: bytes) -> None:
         raise FileError(Fault(FileCode.EXISTS_DIFFERENT, where, sentence))
 
 
-def replace(folder: Folder, name: str, data: bytes, *, durable: bool = True) -> None:
+def replace(folder: Folder, name: str, data: bytes) -> None:
     """Give a name new content at once; a reader sees the whole old or the whole new.
-
-    Args:
-        folder: where.
-        name: one segment.
-        data: the new content.
-        durable: fsync file and folder; without, a power loss may bring back older content (advisory files).
 
     Raises:
         FileError: `name_form`, `name_collision`; a code of `files.file_fault` or `file_links` when what has
@@ -105,14 +99,32 @@ def replace(folder: Folder, name: str, data: bytes, *, durable: bool = True) -> 
             check_collision(name, folder.fs.listdir(folder.fd), folder.prefix)
         else:
             demand_replaceable(folder, name, status)
-        temporary = write_temporary(folder, name, data, durable=durable)
+        temporary = write_temporary(folder, name, data)
         try:
             folder.fs.rename(folder.fd, temporary, folder.fd, name)
         except BaseException:
             _drop(folder, temporary)
             raise
-        if durable:
-            sync_folder(folder.fs, folder.fd)
+        sync_folder(folder.fs, folder.fd)
+
+
+def note(folder: Folder, name: str, data: bytes) -> None:
+    """Write what nothing depends on (an advisory file) in few steps; the caller holds the lock it is about.
+
+    It is not durable, and a reader or a crash may see it empty. A name that differs in case only is not
+    looked for: where a file system takes the two for one, what is there is judged, and elsewhere both live.
+
+    Raises:
+        FileError: a code of `files.file_fault` or `file_links` when what has the name is not a private file
+            of ours (it stays untouched); a code of the failed write, and then nothing has the name.
+    """
+    with reported(folder.where(name)):
+        try:
+            _write_new(folder, name, data, durable=False)
+        except FileExistsError:
+            demand_replaceable(folder, name, folder.fs.lstat(folder.fd, name))
+            folder.fs.unlink(folder.fd, name)
+            _write_new(folder, name, data, durable=False)
 
 
 def remove(folder: Folder, name: str) -> None:
@@ -151,46 +163,59 @@ def sweep(folder: Folder) -> tuple[str, ...]:
         return tuple(found)
 
 
-def write_temporary(folder: Folder, name: str, data: bytes, *, durable: bool = True) -> str:
+def write_temporary(folder: Folder, name: str, data: bytes) -> str:
     """Write a new file under the temporary name of `name`.
 
     Returns:
-        The temporary name; the file is 0600, complete and (if `durable`) on the medium.
+        The temporary name; the file is 0600, complete and on the medium.
 
     Raises:
         OSError: the write failed; the temporary is gone.
         FileError: `file_mode`: this file system does not keep modes.
     """
     temporary = temporary_name(name, folder.entropy(TOKEN_BYTES))
-    fd = folder.fs.create_exclusive(folder.fd, temporary)
+    _write_new(folder, temporary, data, durable=True)
+    return temporary
+
+
+def _write_new(folder: Folder, name: str, data: bytes, *, durable: bool) -> None:
+    """Create a file and write it; on a fault it is gone again.
+
+    Raises:
+        FileExistsError: the name is taken.
+        OSError: the write failed.
+        FileError: as `write_temporary`.
+    """
+    fd = folder.fs.create_exclusive(folder.fd, name)
     try:
         # A failed fsync is final for its descriptor: the kernel may have dropped the data and would report
-        # success to a second call. So there is none: descriptor and temporary go, and a repeated publication
+        # success to a second call. So there is none: descriptor and file go, and a repeated publication
         # begins with a new file.
         with closing(folder.fs, fd):
-            _demand_fresh(folder, fd, temporary)
+            _demand_fresh(folder, fd, name)
             write_all(folder.fs, fd, data)
             if durable:
                 folder.fs.fsync(fd)
     except BaseException:
-        _drop(folder, temporary)
+        _drop(folder, name)
         raise
-    return temporary
 
 
 def _demand_fresh(folder: Folder, fd: int, name: str) -> None:
     """Demand mode 0600 of a file created just now, whatever the umask took away."""
-    if stat.S_IMODE(folder.fs.fstat(fd).st_mode) != FILE_MODE:
+    status = folder.fs.fstat(fd)
+    if stat.S_IMODE(status.st_mode) != FILE_MODE:
         folder.fs.fchmod(fd, FILE_MODE)
-    demand_private(folder, name, folder.fs.fstat(fd))
+        status = folder.fs.fstat(fd)
+    demand_private(folder, name, status)
 
 
-def _drop(folder: Folder, temporary: str) -> None:
-    """Take away the temporary of a failed write."""
+def _drop(folder: Folder, name: str) -> None:
+    """Take away what a failed write made."""
     # The error that brought us here is what the caller must hear about; `sweep` finds what cannot be removed
     # now.
     with suppress(OSError):
-        folder.fs.unlink(folder.fd, temporary)
+        folder.fs.unlink(folder.fd, name)
 
 
 def make_folder(fs: FileSystem, parent: int, name: str) -> None:

@@ -3,8 +3,9 @@
 Source: field-failures.md F10.
 
 Every process of a call inherits `SKILL_EFFECTIVENESS_CALL` unless it empties its environment. The
-supervisor kills by descent, not by token; this is for the two cases in which it could not: it was itself
-killed, or the platform has no subreapers.
+supervisor kills by descent, not by token; this is for the cases in which it could not: it was itself killed,
+something was started outside its tree, or the platform has no subreapers. It is also how its word that
+nothing is left is checked.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from skill_effectiveness.execution.supervision import CALL_VARIABLE, SUPERVISOR_VARIABLE
+from skill_effectiveness.execution.supervision import CALL_VARIABLE, SUPERVISOR_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,14 +49,12 @@ def leftovers(token_prefix: str = "") -> tuple[Leftover, ...]:
 
     Processes of other users are seen by root alone. Nothing is signalled.
     """
-    carried = [(process.pid, environment) for process, environment in _environments()]
-    supervisors = {
-        environment[SUPERVISOR_VARIABLE] for _, environment in carried if SUPERVISOR_VARIABLE in environment
-    }
+    carried = [(process.pid, environment.get(CALL_VARIABLE)) for process, environment in _environments()]
+    supervised = _supervised()
     found = [
-        Leftover(pid, environment[CALL_VARIABLE], environment[CALL_VARIABLE] in supervisors)
-        for pid, environment in carried
-        if environment.get(CALL_VARIABLE, "").startswith(token_prefix) and CALL_VARIABLE in environment
+        Leftover(pid, token, token in supervised)
+        for pid, token in carried
+        if token is not None and token.startswith(token_prefix)
     ]
     return tuple(sorted(found, key=lambda one: one.pid))
 
@@ -110,10 +109,32 @@ def _session(pid: int) -> int | None:
         return -1
 
 
-def _environments() -> Iterator[tuple[psutil.Process, dict[str, str]]]:
+def _supervised() -> set[str]:
+    """The tokens of the calls whose supervisors are alive, by what these say of themselves."""
+    marks = set()
     for process in psutil.process_iter():
         try:
-            if process.status() != psutil.STATUS_ZOMBIE:
-                yield process, process.environ()
+            marks.update(process.cmdline()[-1:])
         except psutil.Error:
-            continue  # gone meanwhile, or another user's
+            continue  # gone meanwhile
+    head = f"{SUPERVISOR_MARK}="
+    return {mark.removeprefix(head) for mark in marks if mark.startswith(head)}
+
+
+def _environments() -> Iterator[tuple[psutil.Process, dict[str, str]]]:
+    """Every process that runs, and its environment; an empty one where that cannot be read."""
+    for process in psutil.process_iter():
+        try:
+            # A leader that ended before its threads shows as a zombie although the process still runs.
+            if process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1:
+                continue
+        except psutil.Error:
+            continue  # gone meanwhile
+        yield process, _environment(process)
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    try:
+        return process.environ()
+    except psutil.Error:
+        return {}  # another user's, closed to others, or gone: its session may still tell

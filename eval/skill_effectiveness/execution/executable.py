@@ -5,6 +5,7 @@ Source: providers.md P2; calibration.md section 3.
 
 from __future__ import annotations
 
+import errno
 import stat
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,20 +15,28 @@ from typing import TYPE_CHECKING, Final
 from skill_effectiveness.evidence.canonical import digest_file
 from skill_effectiveness.evidence.faults import FileCode, FileError
 from skill_effectiveness.execution.limits import Limits
-from skill_effectiveness.execution.outcome import Ended
+from skill_effectiveness.execution.outcome import Ended, StartFault
 from skill_effectiveness.execution.process import run_process
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skill_effectiveness.evidence.surroundings import Surroundings
+    from skill_effectiveness.execution.outcome import ProcessResult
 
 VERSION_SECONDS: Final = 20.0
 VERSION_BYTES: Final = 1024
 
 
+_LACKS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+
+
 class ExecutableCode(StrEnum):
-    """Why a path is not a program that a record can name."""
+    """Why a path is not a program that a record can name.
+
+    `no_resources` alone says nothing about the program: the machine had no process, memory or descriptor left
+    to look at it.
+    """
 
     NOT_ABSOLUTE = "not_absolute"
     MISSING = "missing"
@@ -35,6 +44,7 @@ class ExecutableCode(StrEnum):
     NOT_EXECUTABLE = "not_executable"
     UNREADABLE = "unreadable"
     NO_VERSION = "no_version"
+    NO_RESOURCES = "no_resources"
 
 
 class ExecutableError(Exception):
@@ -63,11 +73,18 @@ class Executable:
     version: str
 
     def unchanged(self, around: Surroundings, env: Mapping[str, str]) -> bool:
-        """Whether the path still leads to the same file, bytes and version; asked after a call."""
+        """Whether the path still leads to the same file, bytes and version; asked before and after a call.
+
+        A machine that has nothing left to look with is no change of the program. What the call itself makes
+        of that has a name of its own (`StartFault.NO_RESOURCES`).
+        """
         try:
-            return identify(self.path, env=env, around=around) == self
-        except ExecutableError:
-            return False
+            return (
+                _bytes_behind(self.path, around) == (self.resolved, self.sha256)
+                and _ask_version(self.path, env, around, VERSION_SECONDS) == self.version
+            )
+        except ExecutableError as error:
+            return error.code is ExecutableCode.NO_RESOURCES
 
 
 def identify(
@@ -84,14 +101,19 @@ def identify(
     Raises:
         ExecutableError: `not_absolute`, `missing`, `not_regular`, `not_executable`, `unreadable`;
             `no_version` when it does not answer `--version` with exit code 0 and exactly one line of
-            printable text.
+            printable text; `no_resources` when it could not be asked because of the machine.
     """
+    resolved, digest = _bytes_behind(path, around)
+    return Executable(path, resolved, digest, _ask_version(path, env, around, timeout_seconds))
+
+
+def _bytes_behind(path: Path, around: Surroundings) -> tuple[Path, str]:
+    """The file behind a path, and its digest text; errors as `identify`."""
     resolved = locate(path, around=around)
     try:
-        digest = digest_file(around.fs, resolved)
+        return resolved, digest_file(around.fs, resolved)
     except FileError as error:
         raise _unreadable(path, error) from error
-    return Executable(path, resolved, digest, _ask_version(path, env, around, timeout_seconds))
 
 
 def locate(path: Path, *, around: Surroundings) -> Path:
@@ -99,7 +121,7 @@ def locate(path: Path, *, around: Surroundings) -> Path:
 
     Raises:
         ExecutableError: `not_absolute`, `missing`, `not_regular`, `not_executable`; `unreadable` when it
-            cannot be looked up.
+            cannot be looked up; `no_resources`.
     """
     if not path.is_absolute():
         raise ExecutableError(
@@ -114,6 +136,8 @@ def locate(path: Path, *, around: Surroundings) -> Path:
             ExecutableCode.MISSING, f"There is no program at {path}; install it or correct the path."
         ) from error
     except (OSError, ValueError) as error:
+        if _is_lack(error):
+            raise _no_resources(path) from error
         raise ExecutableError(
             ExecutableCode.UNREADABLE, f"{path} cannot be looked up; check its links and permissions."
         ) from error
@@ -128,6 +152,8 @@ def locate(path: Path, *, around: Surroundings) -> Path:
 
 def _unreadable(path: Path, error: FileError) -> ExecutableError:
     """A file that was there a moment ago and cannot be hashed."""
+    if _is_lack(error.__cause__):
+        return _no_resources(path)
     codes = {FileCode.MISSING: ExecutableCode.MISSING, FileCode.NOT_REGULAR: ExecutableCode.NOT_REGULAR}
     code = next((mine for theirs, mine in codes.items() if error.code is theirs), ExecutableCode.UNREADABLE)
     return ExecutableError(code, f"{path} cannot be read and so not be named exactly; make it readable.")
@@ -149,12 +175,36 @@ def _ask_version(path: Path, env: Mapping[str, str], around: Surroundings, timeo
         on_line=keep,
         around=around,
     )
-    if result.ended is not Ended.EXITED or result.exit_code != 0:
-        raise _no_version(path)
+    if result.start_fault is StartFault.NO_RESOURCES:
+        raise _no_resources(path)
     version = one_line(lines, result.unterminated)
-    if version is None:
-        raise _no_version(path)
+    if version is None or result.ended is not Ended.EXITED or result.exit_code != 0:
+        told = _why_no_version(result, timeout_seconds)
+        raise ExecutableError(ExecutableCode.NO_VERSION, f"{path} {told}.")
     return version
+
+
+_NOT_STARTED: Final = {
+    StartFault.MISSING: "is a script whose interpreter is not there; install that, or correct its first line",
+    StartFault.NOT_EXECUTABLE: "or the interpreter it names may not be executed; look at permissions",
+    StartFault.NOT_A_PROGRAM: "is neither a program of this machine nor a script; name the program itself",
+}
+
+
+def _why_no_version(result: ProcessResult, timeout_seconds: float) -> str:
+    """What came instead of one line and exit code 0, and what to do."""
+    match result.ended:
+        case Ended.UNSTARTABLE:
+            fault = result.start_fault or StartFault.OTHER
+            return _NOT_STARTED.get(fault, f"cannot be started ({fault}); repair it, or name another program")
+        case Ended.WALL_TIMEOUT:
+            return f"--version did not end within {timeout_seconds:g} s; run it by hand to see why"
+        case Ended.SUPERVISOR_LOST | Ended.UNKILLED:
+            return "--version could not be watched to its end, so it does not count; try again"
+        case Ended.EXITED if result.signal is not None:
+            return f"--version was ended by signal {result.signal}; run it by hand to see why"
+        case _:
+            return "--version did not print exactly one line and exit with 0; name the program, not a wrapper"
 
 
 def one_line(lines: Sequence[bytes], unterminated: bytes) -> str | None:
@@ -172,8 +222,14 @@ def one_line(lines: Sequence[bytes], unterminated: bytes) -> str | None:
     return text if text.strip() and text.isprintable() else None
 
 
-def _no_version(path: Path) -> ExecutableError:
+def _is_lack(error: BaseException | None) -> bool:
+    """Whether the machine had nothing left to look with."""
+    return isinstance(error, OSError) and error.errno in _LACKS
+
+
+def _no_resources(path: Path) -> ExecutableError:
     return ExecutableError(
-        ExecutableCode.NO_VERSION,
-        f"{path} --version did not print exactly one line and exit with 0; name the program, not a wrapper.",
+        ExecutableCode.NO_RESOURCES,
+        f"{path} could not be looked at, because no process, memory or descriptor was left; "
+        "end other programs or raise the limits (ulimit -n, -u), then try again.",
     )

@@ -33,6 +33,8 @@ class Limits:
         line_bytes: longest line of stdout, without its LF.
         stdout_bytes: all of stdout.
         stderr_bytes: all of stderr; this much is kept in memory.
+        drain: what goes beyond `stdout_bytes` and `stderr_bytes` is read and dropped, and told in the result,
+            instead of ending the child. Lines then need as much room as all of stdout.
     """
 
     wall_seconds: float
@@ -41,9 +43,16 @@ class Limits:
     line_bytes: int = 16 * MEBIBYTE
     stdout_bytes: int = 256 * MEBIBYTE
     stderr_bytes: int = MEBIBYTE
+    drain: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.drain, bool):
+            raise ValueError(f"drain must be true or false, not {self.drain!r}")  # noqa: TRY004 - as the others
+        if self.drain and self.line_bytes < self.stdout_bytes:
+            raise ValueError("line_bytes must reach stdout_bytes where the rest is drained")
         for field in fields(self):
+            if field.name == "drain":
+                continue
             value: float | None = getattr(self, field.name)
             if value is None and field.name == "idle_seconds":
                 continue

@@ -62,11 +62,13 @@ _EXEC_FAULTS = {
 
 
 def start_fault(stage: str, number: int) -> StartFault:
-    """The word for an errno at a stage of starting, `folder` or `exec`.
+    """The word for an errno at a stage of starting, `process`, `folder` or `exec`.
 
     A script whose interpreter line names a program that is not there is `missing` too: the kernel answers
     ENOENT for both.
     """
+    if stage == "process":
+        return StartFault.NO_RESOURCES
     if stage == "folder":
         return StartFault.FOLDER_UNUSABLE
     return _EXEC_FAULTS.get(number, StartFault.OTHER)
@@ -91,6 +93,7 @@ class ProcessResult:
         stdin_complete: whether every byte was handed over and the stream closed by us; False when it
             closed its end first.
         token: the value of `SKILL_EFFECTIVENESS_CALL` in the environment of its processes.
+        drained: the limits beyond which output was read and dropped.
     """
 
     ended: Ended
@@ -105,3 +108,4 @@ class ProcessResult:
     wall_seconds: float = 0.0
     stdin_complete: bool = False
     token: str = ""
+    drained: frozenset[LimitName] = frozenset()

@@ -14,16 +14,22 @@ exactly the environment that is passed and one variable more, `SKILL_EFFECTIVENE
 of a call can be found later; no descriptor of ours but its three standard streams; default signals; no core
 file; a session of its own.
 
+That the tree is dead is believed of the supervisor only: its reports carry a proof that the program is never
+given, it has to end by itself and well afterwards, and then nothing may be left that carries the token.
+
 What is not promised: a program that kills its supervisor, takes back its own parent-death signal, leaves its
-session and empties the environment of what it starts can leave a process behind that nobody finds. Whoever
-has to stop that needs a sandbox around the program. Where the platform has no subreapers the process group
-and the token have to do, so a process that left both stays.
+session and empties the environment of what it starts can leave a process behind that nobody finds. One that
+stops its supervisor and us (SIGSTOP) runs on until either is continued; stopping us alone does not help it.
+As root, or where root's capabilities are given to it, it can read and steer every process. Whoever has to
+stop that needs a sandbox around the program. Where the platform has no subreapers the process group and the
+token have to do, so a process that left both stays.
 """
 
 from __future__ import annotations
 
 import os
 import selectors
+import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.execution.limits import Limits
 
 TOKEN_BYTES: Final = 16
+PROOF_BYTES: Final = 16
 # Longest wait between two looks at the clock and at `cancelled`, in seconds.
 TICK_SECONDS: Final = 0.1
 # What a supervisor may take after the grace to kill the tree and report; it gives up by itself before that.
@@ -89,15 +96,17 @@ def run_process(
         KeyboardInterrupt, SystemExit, Terminated: as a signal handler raises them, once the tree is dead.
     """
     began = around.monotonic()
-    token = around.entropy(TOKEN_BYTES).hex()
-    order = StartOrder(argv, str(cwd), env, token, limits.grace_seconds).encoded()
+    token, proof = around.entropy(TOKEN_BYTES).hex(), around.entropy(PROOF_BYTES).hex()
+    order = StartOrder(argv, str(cwd), env, token, proof, limits.wall_seconds, limits.grace_seconds).encoded()
     if order is None:
         return ProcessResult(Ended.UNSTARTABLE, start_fault=StartFault.ARGUMENT_FORM, token=token)
     # A handler that raises wherever the program happens to be could leave a part of the tree alive, at the
     # latest while the first exception is being dealt with; so handlers are called between two steps only.
     with TerminationWindow(insist=False) as window:
         try:
-            call = _Call(token, stdin=stdin, limits=limits, on_line=on_line, around=around, began=began)
+            call = _Call(
+                token, proof, stdin=stdin, limits=limits, on_line=on_line, around=around, began=began
+            )
         except OSError:
             return ProcessResult(Ended.UNSTARTABLE, start_fault=StartFault.NO_RESOURCES, token=token)
         try:
@@ -113,6 +122,7 @@ class _Call:
     def __init__(
         self,
         token: str,
+        proof: str,
         *,
         stdin: bytes,
         limits: Limits,
@@ -136,7 +146,8 @@ class _Call:
             self._streams = Streams(stdin, limits, self._selector, on_line)
             undo.callback(self._streams.close)
             try:
-                self._supervision = Supervision(token, self._streams.theirs)
+                python = around.fs.resolve(sys.executable)
+                self._supervision = Supervision(python, token, proof, self._streams.theirs)
             finally:
                 self._streams.let_go()
             undo.callback(self._supervision.close, 0)
@@ -158,6 +169,9 @@ class _Call:
             self._streams.drain()
             if self._streams.crossed is not None:
                 self._ended = Ended.LIMIT
+            elif self._supervision.late:
+                # We were stopped, or slow, and the supervisor kept the time.
+                self._ended = Ended.WALL_TIMEOUT
 
     def _undecided(self) -> bool:
         return self._ended is None and not self._supervision.over
@@ -165,7 +179,9 @@ class _Call:
     def _step(self, until: float) -> None:
         """Wait for the next thing to happen, at most one tick and not beyond a time, and take it in."""
         received = self._streams.received
-        for key, _ in self._selector.select(max(0.0, min(TICK_SECONDS, until - self._monotonic()))):
+        wait = max(0.0, min(TICK_SECONDS, until - self._monotonic()))
+        # Whoever was stopped meanwhile finds the time over, and has not looked yet.
+        for key, _ in self._selector.select(wait) or self._selector.select(0):
             if key.fileobj is self._supervision:
                 self._supervision.listen()
             else:
@@ -209,9 +225,17 @@ class _Call:
                 self._supervision.kill()
         self._streams.close()
         self._supervision.close(EXIT_SECONDS)
-        if self._supervision.unstartable is None and not self._supervision.sure:
-            self._found, self._alive = kill_carriers(self._token, self._supervision.started, self._around)
+        self._look_ourselves()
         self._selector.close()
+
+    def _look_ourselves(self) -> None:
+        """Kill what is left by the look of it, unless the supervisor says itself that it left something."""
+        ended = self._supervision.ended
+        if self._supervision.unstartable is not None or (ended is not None and ended[2]):
+            return
+        # After a report that counts, the number of the session may be a stranger's already.
+        session = None if self._supervision.sure else self._supervision.started
+        self._found, self._alive = kill_carriers(self._token, session, self._around)
 
     def result(self) -> ProcessResult:
         """The record of a call that is over."""
@@ -231,6 +255,7 @@ class _Call:
             wall_seconds=self._monotonic() - self._began,
             stdin_complete=fault is None and self._streams.stdin_complete,
             token=self._token,
+            drained=self._streams.drained,
         )
 
     def _verdict(self, *, unkilled: int) -> Ended:
@@ -238,6 +263,6 @@ class _Call:
             return Ended.UNSTARTABLE
         if unkilled:
             return Ended.UNKILLED
-        if self._supervision.ended is None:
+        if self._supervision.ended is None or (self._supervision.sure and self._found):
             return Ended.SUPERVISOR_LOST
         return self._ended or Ended.EXITED

@@ -35,6 +35,7 @@ class Streams:
         marked: the line, counted from 1, since which the marker stands; `None` while it does not.
         crossed: the limit that was crossed first.
         received: bytes that arrived so far on both output streams.
+        drained: the limits beyond which bytes were read and dropped.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Streams:
         self.marked: int | None = None
         self.crossed: LimitName | None = None
         self.received = 0
+        self.drained: frozenset[LimitName] = frozenset()
         self._limits = limits
         self._selector = selector
         self._framer = LineFramer(limits.line_bytes)
@@ -108,10 +110,12 @@ class Streams:
     def drain(self) -> None:
         """Every writer is dead: take what the pipes still hold.
 
-        A stranger who was handed an end of one cannot keep us: an empty pipe ends this, and so does a limit.
+        A stranger who was handed an end of one cannot keep us: an empty pipe ends this, and so does a limit,
+        also one beyond which everything is dropped.
         """
-        for number in tuple(self._outputs):
-            while self.crossed is None and self._read(number):
+        for number, take in tuple(self._outputs.items()):
+            limit = LimitName.STDOUT_BYTES if take == self._take_stdout else LimitName.STDERR_BYTES
+            while self.crossed is None and limit not in self.drained and self._read(number):
                 pass
 
     def _write(self, number: int) -> None:
@@ -144,7 +148,7 @@ class Streams:
     def _take_stdout(self, data: bytes) -> None:
         if self.crossed is not None:
             return
-        room = self._limits.stdout_bytes - self._stdout_bytes
+        room = max(0, self._limits.stdout_bytes - self._stdout_bytes)
         self._stdout_bytes += len(data)
         for line in self._framer.feed(data[:room]):
             self._lines += 1
@@ -153,13 +157,20 @@ class Streams:
         if self._framer.overflowed:
             self.crossed = LimitName.LINE_BYTES
         elif len(data) > room:
-            self.crossed = LimitName.STDOUT_BYTES
+            self._surplus(LimitName.STDOUT_BYTES)
 
     def _take_stderr(self, data: bytes) -> None:
         room = self._limits.stderr_bytes - len(self._stderr)
         self._stderr += data[:room]
         if len(data) > room and self.crossed is None:
-            self.crossed = LimitName.STDERR_BYTES
+            self._surplus(LimitName.STDERR_BYTES)
+
+    def _surplus(self, limit: LimitName) -> None:
+        """More came than a stream may hold; what is too much was dropped already."""
+        if self._limits.drain:
+            self.drained |= {limit}
+        else:
+            self.crossed = limit
 
     def let_go(self) -> None:
         """Close the program's ends here, once it has them."""

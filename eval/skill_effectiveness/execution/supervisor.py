@@ -1,18 +1,24 @@
 """The small parent of every child: it starts one program, watches us, and leaves nothing of the tree alive.
 
-`execution.supervision` starts this file as a script, `python -I -S -B supervisor.py CONTROL STDIN STDOUT
-STDERR`, with four inherited descriptor numbers. It uses the standard library only and copies no data: the
-program gets the last three descriptors as its own.
+`execution.supervision` hands this source to a bare interpreter on CONTROL and then runs it with `CONTROL
+STDIN STDOUT STDERR`, four inherited descriptor numbers. So nothing that others can read about this process
+names a folder of ours, and the bytes that run are those that were loaded with the package. It uses the
+standard library only and copies no data: the program gets the last three descriptors as its own.
 
 Order, on CONTROL (a stream socket): one decimal length, LF, then that many bytes, NUL between the fields:
-seconds of grace, `1` for a subreaper, working folder, number of arguments, the arguments, the environment as
-`NAME=value`. After it single letters: `t` asks the program's process group to end (TERM) and kills the tree
-after the grace, `k` kills the tree now. End of file, or the signal the kernel sends when the thread that
-started us dies, means that nobody is left to ask: the tree is killed.
+seconds of grace, seconds of the wall limit, `1` for a subreaper, the proof, working folder, number of
+arguments, the arguments, the environment as `NAME=value`. After it single letters: `t` asks the program's
+process group to end (TERM) and kills the tree after the grace, `k` kills the tree now. End of file, or the
+signal the kernel sends when the thread that started us dies, means that nobody is left to ask: the tree is
+killed. So it is when wall limit, grace and a margin are over and the asker, which may have been stopped, says
+nothing.
 
-Reports, one line each: `started PID REAPER`, then `ended WAITSTATUS SURVIVORS UNKILLED`; or
-`unstartable STAGE ERRNO` alone. A survivor is a descendant that was still alive once the program had ended or
-had to be killed; an unkilled one is alive in spite of KILL.
+Reports, one line each, the proof in front: `started PID REAPER`, then `ended WAITSTATUS SURVIVORS UNKILLED
+LATE`; or `unstartable STAGE ERRNO` alone. A survivor is a descendant that was still alive once the program
+had ended or had to be killed; an unkilled one is alive in spite of KILL; LATE is `1` when the wall limit was
+over before that. The proof is drawn for the call and never given to the program: a line without it is not
+ours. Our memory, descriptors, folder and environment are closed to other processes of the user (prctl(2),
+PR_SET_DUMPABLE), root's apart.
 
 Every process of the tree becomes our own child when its parent dies (prctl(2), PR_SET_CHILD_SUBREAPER), to
 whatever session or group it moved. So `waitpid` answering ECHILD proves that no descendant is left; the
@@ -34,10 +40,15 @@ from io import FileIO
 from typing import NamedTuple
 
 PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 
 # How long KILL is repeated before what is left is reported as unkilled, in seconds.
 KILL_SECONDS = 5.0
+# How much later than wall limit and grace the tree is killed although nobody says so, in seconds.
+MARGIN_SECONDS = 2.0
+# Longest wait without a look around, in seconds: poll(2) counts milliseconds in an int.
+LONGEST_WAIT = 86_400.0
 # Looks at the own children in one go.
 STRIKES = 64
 # Looks at the whole table while it is being frozen, before it is killed as far as it is known.
@@ -48,7 +59,9 @@ class ReceivedOrder(NamedTuple):
     """What to start."""
 
     grace_seconds: float
+    wall_seconds: float
     reaper: bool
+    proof: bytes
     folder: bytes
     arguments: list[bytes]
     environment: dict[bytes, bytes]
@@ -87,11 +100,12 @@ def read_order(control: int) -> ReceivedOrder:
     wanted, body = int(head), bytearray()
     while len(body) < wanted:
         body += read_some(control, wanted - len(body))
-    grace, reaper, folder, count, *rest = bytes(body).split(b"\0")
+    grace, wall, reaper, proof, folder, count, *rest = bytes(body).split(b"\0")
     cut = int(count)
     pairs = (item.partition(b"=") for item in rest[cut:])
     environment = {name: value for name, _, value in pairs}
-    return ReceivedOrder(float(grace), reaper == b"1", folder, rest[:cut], environment)
+    seconds = float(grace), float(wall)
+    return ReceivedOrder(*seconds, reaper == b"1", proof, folder, rest[:cut], environment)
 
 
 def read_some(control: int, size: int) -> bytes:
@@ -356,10 +370,13 @@ def restore_signals() -> None:
 
 
 def start(order: ReceivedOrder, streams: list[int]) -> tuple[int, bytes]:
-    """Fork and become the program; its pid and what kept it from starting (empty when it runs)."""
-    errors, errors_in = os.pipe()
+    """Fork and become the program; its pid (0: there is none) and what kept it from starting, if anything."""
     supervisor = os.getpid()
-    pid = os.fork()
+    try:
+        errors, errors_in = os.pipe()
+        pid = os.fork()
+    except OSError as lack:
+        return 0, f"process {lack.errno}".encode()
     if pid == 0:
         become_program(order, streams, errors_in, supervisor)
     os.close(errors_in)
@@ -376,27 +393,66 @@ def start(order: ReceivedOrder, streams: list[int]) -> tuple[int, bytes]:
 # Serving one order.
 
 
-def watch(tree: Tree, control: int, alarm: Alarm, grace_seconds: float) -> None:
+class Reports:
+    """Lines to the asker, the proof in front; one that is gone is no reason to leave the tree alone."""
+
+    def __init__(self, control: int, proof: bytes) -> None:
+        self._control = control
+        self._proof = proof
+
+    def send(self, line: str) -> bool:
+        """Send one line; whether it went out."""
+        data = self._proof + b" " + line.encode("ascii") + b"\n"
+        try:
+            return os.write(self._control, data) == len(data)
+        except OSError:
+            return False
+
+
+class Clock:
+    """What is left of the time, in seconds of a clock that goes on while the asker is stopped."""
+
+    def __init__(self, order: ReceivedOrder) -> None:
+        self._grace_seconds = order.grace_seconds
+        self._wall_at = time.monotonic() + order.wall_seconds
+        self._kill_at = self._wall_at + order.grace_seconds + MARGIN_SECONDS
+        self.asked = False
+
+    def left(self) -> float:
+        """Until the tree is killed without a further word."""
+        return self._kill_at - time.monotonic()
+
+    def late(self) -> bool:
+        """Whether the wall limit is over."""
+        return time.monotonic() >= self._wall_at
+
+    def begin_grace(self) -> None:
+        """The program was asked to end."""
+        self.asked = True
+        self._kill_at = min(self._kill_at, time.monotonic() + self._grace_seconds)
+
+
+def watch(tree: Tree, control: int, alarm: Alarm, clock: Clock) -> None:
     """Return when the tree has to be killed.
 
-    That is when the program ended, when we are told to, and when nobody is left to tell us.
+    That is when the program ended, when we are told to, when nobody is left to tell us, and when the time in
+    which somebody had to is over.
     """
-    kill_at: float | None = None
     poll = select.poll()
     poll.register(control, select.POLLIN)
     poll.register(alarm.pipe, select.POLLIN)
     while not tree.program_ended() and not alarm.stopped:
-        left = None if kill_at is None else kill_at - time.monotonic()
-        if left is not None and left <= 0:
+        left = clock.left()
+        if left <= 0:
             return
-        ready = [number for number, _ in poll.poll(None if left is None else left * 1000 + 1)]
+        ready = [number for number, _ in poll.poll(min(left, LONGEST_WAIT) * 1000 + 1)]
         alarm.drain()
         if control in ready:
             if receive(control) != b"t":
                 return
-            if kill_at is None:
+            if not clock.asked:
                 tree.ask()
-                kill_at = time.monotonic() + grace_seconds
+                clock.begin_grace()
 
 
 def receive(control: int) -> bytes:
@@ -407,45 +463,48 @@ def receive(control: int) -> bytes:
         return b""
 
 
-def report(control: int, line: str) -> None:
-    """Tell the asker; one that is gone is no reason to leave the tree alone."""
-    try:
-        os.write(control, line.encode("ascii") + b"\n")
-    except OSError:
-        return
-
-
-def supervise(control: int, streams: list[int]) -> None:
-    """One order from start to final report."""
+def supervise(control: int, streams: list[int]) -> bool:
+    """One order from start to final report; whether that went out."""
     order = read_order(control)
+    clock, reports = Clock(order), Reports(control, order.proof)
     reaper = order.reaper and prctl(PR_SET_CHILD_SUBREAPER, 1)
-    alarm = Alarm()
+    try:
+        alarm = Alarm()
+    except OSError as lack:
+        return reports.send(f"unstartable process {lack.errno}")
     pid, fault = start(order, streams)
     if fault:
-        os.waitpid(pid, 0)
-        report(control, f"unstartable {fault.decode('ascii')}")
-        return
-    tree = Tree(pid, alarm)
+        if pid:
+            os.waitpid(pid, 0)
+        return reports.send(f"unstartable {fault.decode('ascii')}")
+    tree, late = Tree(pid, alarm), False
     try:
-        report(control, f"started {pid} {int(reaper)}")
-        watch(tree, control, alarm, order.grace_seconds)
+        reports.send(f"started {pid} {int(reaper)}")
+        watch(tree, control, alarm, clock)
+        late = clock.late()
     finally:
         survivors, unkilled = tree.kill()
-    report(control, f"ended {-1 if tree.status is None else tree.status} {survivors} {unkilled}")
+    status = -1 if tree.status is None else tree.status
+    return reports.send(f"ended {status} {survivors} {unkilled} {int(late)}")
 
 
-def main(numbers: list[str]) -> None:
-    """Take over the inherited descriptors and serve the one order they bring."""
+def main(numbers: list[str]) -> int:
+    """Take over the inherited descriptors and serve the one order they bring.
+
+    Returns:
+        The exit code; 0 means that the last word was spoken, and by us.
+    """
+    prctl(PR_SET_DUMPABLE, 0)
     control, *streams = (int(number) for number in numbers)
     for number in (control, *streams):
         os.set_inheritable(number, False)  # noqa: FBT003 - the standard library's own signature
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        supervise(control, streams)
+        return 0 if supervise(control, streams) else 1
     except EOFError:
-        return  # the asker died before it had asked for anything
+        return 0  # the asker died before it had asked for anything
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:5]))

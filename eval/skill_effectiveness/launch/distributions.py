@@ -4,22 +4,30 @@ Source: bridge.md section 3; RECORD: PEP 376, PEP 427 ("Recording installed proj
 
 Verified are the sources and extension modules that are loaded, and the shared libraries that a distribution
 with a loaded extension module brings along (folders `….libs`, `….dylibs`). Bytecode caches of these sources
-belong to whoever owns the environment and are outside what a manifest proves; an interpreter takes one only
-beside a source of the recorded bytes. An extension module is loaded by its path after its bytes were
-verified, so the environment's owner could still swap it in between.
+belong to whoever owns the environment and are outside what a manifest proves; one is taken only beside a
+source of the recorded bytes, and only when nobody else can have written it. An extension module is loaded by
+its path after its bytes were verified, so the environment's owner could still swap it in between.
 """
 
 from __future__ import annotations
 
 import base64
 import csv
+import errno
 import hashlib
 import io
 import re
 from functools import partial
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, SourceFileLoader
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    ExtensionFileLoader,
+    ModuleSpec,
+    SourceFileLoader,
+)
 from importlib.metadata import DistributionFinder, MetadataPathFinder
 from importlib.util import spec_from_file_location
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skill_effectiveness.launch.faults import DriftError, ManifestError
@@ -29,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from importlib.metadata import Distribution
-    from pathlib import Path
     from types import CodeType, ModuleType
 
     from skill_effectiveness.launch.library import Places
@@ -188,7 +195,16 @@ class RecordedSource(SourceFileLoader):
         self._source: bytes | None = None
 
     def get_data(self, path: str) -> bytes:
-        """The verified source, or another file beside it."""
+        """The verified source, its bytecode cache if nobody else can have written that, or a file beside it.
+
+        Raises:
+            OSError: a cache that cannot be trusted; whoever asked makes code from the source then.
+        """
+        if path.endswith(tuple(BYTECODE_SUFFIXES)):
+            try:
+                return read_lone_file(Path(path))
+            except ManifestError as untrusted:
+                raise PermissionError(errno.EACCES, str(untrusted), path) from untrusted
         if path != self.path:
             return super().get_data(path)
         if self._source is None:

@@ -2,7 +2,7 @@
 
 Source: bridge.md sections 1 to 3; calibration.md section 3.
 
-1. Standard output is set apart (F53) and core files are switched off.
+1. Standard output is set apart (F53), and the process is closed to others (`privacy.py`).
 2. The runtime manifest is computed; no module but those of `launch` and the standard library has run.
 3. The verifying importer takes over and loads the door's module.
 4. Its `main(started) -> exit code` reads the request and answers it.
@@ -16,7 +16,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import resource
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
@@ -29,6 +28,7 @@ from skill_effectiveness.launch.faults import (
     UnloadableError,
 )
 from skill_effectiveness.launch.importer import Importer
+from skill_effectiveness.launch.privacy import close_to_others
 from skill_effectiveness.launch.wire import Wire
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def open_door(name: str, environ: Mapping[str, str], first: FirstFinder) -> int:
         return _tell(door, broken)
     importer: Importer | None = None
     try:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        close_to_others()
         manifest = door.manifest()
         importer = Importer(manifest, first)
         importer.install()

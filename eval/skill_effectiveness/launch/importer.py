@@ -22,6 +22,7 @@ interpreter takes 0.015 s, and in 1.2 s where the distributions have no bytecode
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import sys
 from contextlib import contextmanager
@@ -120,12 +121,27 @@ class Importer(Loader):
         self._loaded[spec.name] = module
         exec(code, vars(module))  # noqa: S102 - what an importer does
 
+    def get_data(self, path: str) -> bytes:
+        """One of our own sources as it is bound, for `pkgutil.get_data`: it may run in another process.
+
+        Raises:
+            OSError: it is none of the bound ones.
+            LaunchError: its bytes are not the bound ones, or cannot be trusted.
+        """
+        place = Path(path)
+        inside = place.is_relative_to(self._folder.parent)
+        entry = place.relative_to(self._folder.parent).as_posix() if inside else ""
+        if not entry.startswith(f"{PACKAGE}/") or entry not in self._bound:
+            raise FileNotFoundError(errno.ENOENT, "not a source that is bound", place.name)
+        with self._remembering():
+            return self._source(entry)
+
     def find_distributions(self, context: DistributionFinder.Context = EVERYTHING) -> Iterable[Distribution]:
         """The bound distributions, for `importlib.metadata`."""
         return self._distributions.metadata(context.name)
 
     def loaded_checkout_modules(self) -> tuple[str, ...]:
-        """The entries whose code was loaded, sorted; the door's own file, which starts all, is not listed."""
+        """The entries whose code was loaded or handed out, sorted, without the door's own file."""
         return tuple(sorted(self._sources))
 
     def require(self) -> None:
@@ -193,13 +209,19 @@ class Importer(Loader):
         return spec
 
     def _code(self, entry: str, origin: str) -> CodeType:
-        """Code from the bytes of an entry, read now unless they were before."""
-        if entry not in self._sources:
-            self._adopt(entry, read_file(self._folder, entry.removeprefix(f"{PACKAGE}/")))
+        """Code from the bytes of an entry."""
+        source = self._source(entry)
         try:
-            return compile(self._sources[entry], origin, "exec", dont_inherit=True)
+            return compile(source, origin, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             raise UnloadableError(f"{entry} does not compile; restore it.") from error
+
+    def _source(self, entry: str) -> bytes:
+        """The bytes of an entry, read now unless they were before."""
+        self._demand_none_refused()
+        if entry not in self._sources:
+            self._adopt(entry, read_file(self._folder, entry.removeprefix(f"{PACKAGE}/")))
+        return self._sources[entry]
 
     def _adopt(self, entry: str, source: bytes) -> None:
         """Keep bytes that are the bound ones."""

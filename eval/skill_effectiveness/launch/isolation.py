@@ -51,6 +51,8 @@ def isolate(door_file: str) -> dict[str, str]:
     handed = _handed_on()
     if runs_isolated():
         entries = _worth_handing() if handed is None else handed
+        # A caller's switch could lead bytecode here from a folder of its choice.
+        sys.pycache_prefix = None
         reduced = reduced_environment()
         os.environ.clear()
         os.environ.update(reduced)

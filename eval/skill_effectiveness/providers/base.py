@@ -82,6 +82,17 @@ class Provider(ABC):
             ExecutableError: it is missing, unusable, or states no version in one line.
         """
 
+    def check_login(self, around: Surroundings) -> None:
+        """Return only if a call could let the program see the user's login, or there is none to see.
+
+        Asked before anything is spent on a call; a provider that shares no login file has nothing to refuse.
+
+        Raises:
+            FileError: the login file is there and cannot be one. Its sentence names it by the variables that
+                lead to it, never by a path.
+        """
+        del around
+
     def judge(self, call: JudgeCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
         """Put one question to a fresh session without tools, and wait for the end of everything it started.
 

@@ -182,6 +182,10 @@ class ReadCall:
         if self.answer_schema is not None:
             _demand_schema(self.answer_schema)
 
+    def schema_bytes(self) -> bytes | None:
+        """The answer schema as canonical JSON; `None` for free text."""
+        return None if self.answer_schema is None else dump(dict(self.answer_schema))
+
 
 @dataclass(frozen=True, slots=True)
 class WorkCall:

@@ -1,4 +1,4 @@
-"""How a judge call ended: one classification for every provider, over typed events.
+"""How a call ended: one classification for every provider, over typed events.
 
 Source: providers.md section 1, P6, P10 and the table of endings; field-failures.md F6, F12 to F16, F37.
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.execution import Ended
 from skill_effectiveness.providers.calls import (
+    CallKind,
     CallOutcome,
     CallWarning,
     Ending,
@@ -58,12 +59,14 @@ class CallFacts:
         events: what it said, in order.
         model: the model that was asked for.
         latency_ms: from the start of the call to its end.
+        kind: what the call was allowed to do.
     """
 
     process: ProcessResult
     events: Sequence[Event]
     model: str
     latency_ms: int
+    kind: CallKind = CallKind.JUDGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +94,13 @@ class Classification:
 
 
 def classify(facts: CallFacts, vocabulary: ProviderVocabulary) -> Classification:
-    """The one word for how a judge call ended."""
+    """The one word for how a call ended."""
     found = _by_violation(facts) or _by_process(facts.process) or _by_silence(facts, vocabulary)
     return found or _by_stream(facts, vocabulary) or _by_turn(facts)
 
 
 def outcome_of(facts: CallFacts, vocabulary: ProviderVocabulary) -> CallOutcome:
-    """The whole outcome of a judge call."""
+    """The whole outcome of a call."""
     found = classify(facts, vocabulary)
     sessions = _sessions(facts.events)
     reported = [event.model for event in facts.events if isinstance(event, ModelReported)]
@@ -118,9 +121,12 @@ def outcome_of(facts: CallFacts, vocabulary: ProviderVocabulary) -> CallOutcome:
 
 
 def _by_violation(facts: CallFacts) -> Classification | None:
-    if any(isinstance(event, ToolActivity) for event in facts.events):
+    """What a kind of call does not allow (P13): tools to a judge, another model to a judge or a worker."""
+    tools = any(isinstance(event, ToolActivity) for event in facts.events)
+    if tools and facts.kind is CallKind.JUDGE:
         return Classification(Ending.TOOL_ACTIVITY)
-    if any(isinstance(event, ModelReported) and event.model != facts.model for event in facts.events):
+    other = any(isinstance(event, ModelReported) and event.model != facts.model for event in facts.events)
+    if other and facts.kind is not CallKind.READ:
         return Classification(Ending.MODEL_MISMATCH)
     if any(isinstance(event, Flood) for event in facts.events):
         return Classification(Ending.LIMIT, limit=StreamLimit.LINES)

@@ -1,4 +1,4 @@
-"""Codex: judge calls through `codex exec --json`.
+"""Codex: judge and read calls through `codex exec --json`.
 
 Source: providers.md sections 1 and 2.
 
@@ -22,11 +22,20 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, StrictCode, StrictError
+from skill_effectiveness.evidence.errnos import reported
+from skill_effectiveness.evidence.faults import (
+    EvidenceError,
+    Fault,
+    FileCode,
+    FileError,
+    StrictCode,
+    StrictError,
+)
+from skill_effectiveness.evidence.fsops import closing, demand_regular
 from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.execution import (
     ExecutableCode,
@@ -69,10 +78,12 @@ from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from skill_effectiveness.evidence.faults import Code
+    from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.execution import Executable, ProcessResult
-    from skill_effectiveness.providers.calls import Cancelled, JudgeCall
+    from skill_effectiveness.providers.calls import Cancelled, JudgeCall, ReadCall
     from skill_effectiveness.providers.stream import Document
 
 
@@ -314,12 +325,26 @@ _STDOUT_BYTES: Final = 16 * 1024 * 1024
 
 def judge_argv(program: Path, model: str, schema: Path) -> list[str]:
     """The arguments of a judge call; the prompt goes to stdin and is not among them."""
+    return _argv(program, model, schema, ())
+
+
+def read_argv(program: Path, model: str, schema: Path | None) -> list[str]:
+    """The arguments of a read call, whose working folder is the checkout; free text without a schema.
+
+    What a checkout says about how to work in it is being read here and instructs nobody: its AGENTS.md and
+    its skills stay out. The web is no part of a checkout.
+    """
+    unled = ("-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false")
+    return _argv(program, model, schema, (*unled, "-c", 'web_search="disabled"'))
+
+
+def _argv(program: Path, model: str, schema: Path | None, settings: tuple[str, ...]) -> list[str]:
     session = ["--json", "--ephemeral", "--ignore-user-config", "--skip-git-repo-check"]
     surface = ["--sandbox", "read-only", "--color", "never"]
-    asked = ["--model", model, "--output-schema", str(schema)]
+    asked = ["--model", model, *(("--output-schema", str(schema)) if schema else ())]
     # Without this the program waits five seconds at its end for a server that may not be reachable.
     quick = ["-c", "analytics.enabled=false"]
-    return [str(program), "exec", *session, *surface, *asked, *quick, "-"]
+    return [str(program), "exec", *session, *surface, *asked, *quick, *settings, "-"]
 
 
 def login_file(environ: Mapping[str, str]) -> Path | None:
@@ -327,6 +352,46 @@ def login_file(environ: Mapping[str, str]) -> Path | None:
     named = environ.get("CODEX_HOME", "")
     folder = Path(named) if named else Path(environ.get("HOME", ""), ".codex")
     return folder / _LOGIN_FILE if folder.is_absolute() else None
+
+
+_LOGIN_BYTES: Final = 1_048_576
+"""More than any login file holds."""
+_LOGIN_FAULTS: Final[Mapping[Code, str]] = {
+    FileCode.NOT_REGULAR: "is not a regular file; move away what is there and log in.",
+    FileCode.FILE_SYMLINK: "is a link that leads back to itself; remove it and log in.",
+    FileCode.NOT_READABLE: "cannot be read; give yourself read permission.",
+    FileCode.FILE_SIZE: "is larger than any login; move it away and log in.",
+}
+_LOGIN_UNSEEN: Final = "cannot be looked at just now; try again."
+
+
+def _demand_login(fs: FileSystem, login: Path, where: str) -> None:
+    """Look at the login file without reading it.
+
+    Raises:
+        FileError: `missing`, or what keeps it from being one.
+    """
+    with reported(where, reading=True):
+        target = fs.resolve(str(login))
+        demand_regular(fs.lstat(None, target), where)
+        with closing(fs, fs.open_read(None, target)) as fd:
+            opened = fs.fstat(fd)
+    demand_regular(opened, where)
+    if opened.st_size > _LOGIN_BYTES:
+        sentence = f"{where} is larger than {_LOGIN_BYTES} bytes, more than any login file holds."
+        raise FileError(Fault(FileCode.FILE_SIZE, where, sentence))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One call as the program is started for it."""
+
+    kind: CallKind
+    argv: list[str]
+    folder: Path
+    prompt: str
+    model: str
+    seconds: float
 
 
 class CodexProvider(Provider):
@@ -337,7 +402,7 @@ class CodexProvider(Provider):
     session_label: ClassVar[str] = "ephemeral"
     tool_label: ClassVar[str] = "read-only-observed-none"
     json_fence: ClassVar[bool] = False
-    call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.JUDGE})
+    call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.JUDGE, CallKind.READ})
 
     def __init__(self, executable: Executable) -> None:
         self.executable: Final = executable
@@ -355,46 +420,84 @@ class CodexProvider(Provider):
         """See `Provider`."""
         return _identified(self.executable.path, around)
 
+    def check_login(self, around: Surroundings) -> None:
+        """See `Provider`; links are followed, as the call's own link to the file is."""
+        login = login_file(around.environ)
+        if login is None:
+            return
+        where = f"{_LOGIN_FILE} of {'CODEX_HOME' if around.environ.get('CODEX_HOME') else '.codex in HOME'}"
+        try:
+            _demand_login(around.fs, login, where)
+        except FileError as error:
+            if error.code is FileCode.MISSING:
+                return
+            told = _LOGIN_FAULTS.get(error.code, _LOGIN_UNSEEN)
+            raise FileError(Fault(error.faults[0].code, where, f"The login file {where} {told}")) from error
+
     def judge(self, call: JudgeCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
         """See `Provider`.
 
         A tool item ends the program at once, before it can ask the model again where that is possible.
         """
+
+        def asked(session: SessionFolders) -> _Asked:
+            schema = session.publish(_SCHEMA_FILE, call.schema_bytes())
+            argv = judge_argv(self.executable.path, call.model, schema)
+            return _Asked(CallKind.JUDGE, argv, session.work, call.prompt, call.model, call.timeout_seconds)
+
+        return self._called(asked, around, cancelled)
+
+    def read(self, call: ReadCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
+        """See `Provider`; the sandbox is the program's own."""
+
+        def asked(session: SessionFolders) -> _Asked:
+            schema = call.schema_bytes()
+            file = None if schema is None else session.publish(_SCHEMA_FILE, schema)
+            argv = read_argv(self.executable.path, call.model, file)
+            return _Asked(CallKind.READ, argv, call.checkout, call.prompt, call.model, call.timeout_seconds)
+
+        return self._called(asked, around, cancelled)
+
+    def _called(
+        self, asked: Callable[[SessionFolders], _Asked], around: Surroundings, cancelled: Cancelled
+    ) -> CallOutcome:
         outcome: CallOutcome | None = None
         try:
             with SessionFolders(around) as session:
-                outcome = self._judge_in(session, call, around, cancelled)
+                outcome = self._call_in(session, asked, around, cancelled)
         except EvidenceError as error:
             code = WarningCode.SESSION_UNAVAILABLE if outcome is None else WarningCode.SESSION_LEFT
             outcome = outcome or CallOutcome(Ending.UNSTARTABLE)
             outcome = replace(outcome, warnings=(*outcome.warnings, CallWarning(code, str(error))))
         return outcome
 
-    def _judge_in(
-        self, session: SessionFolders, call: JudgeCall, around: Surroundings, cancelled: Cancelled
+    def _call_in(
+        self,
+        session: SessionFolders,
+        asked: Callable[[SessionFolders], _Asked],
+        around: Surroundings,
+        cancelled: Cancelled,
     ) -> CallOutcome:
         environment = _environment(around.environ, session)
         if not self.executable.unchanged(around, environment):
             return CallOutcome(Ending.UNSTARTABLE, warnings=(CallWarning(WarningCode.EXECUTABLE_CHANGED),))
         began = around.monotonic()
-        schema = session.publish(_SCHEMA_FILE, call.schema_bytes())
+        call = asked(session)
         _link_login(session, around.environ)
-        log = EventLog(read_event, salvage)
+        log = EventLog(read_event, salvage, tools_end_it=call.kind is CallKind.JUDGE)
         process = run_process(
-            judge_argv(self.executable.path, call.model, schema),
-            cwd=session.work,
+            call.argv,
+            cwd=call.folder,
             env=environment,
             stdin=call.prompt.encode(),
-            limits=call_limits(
-                call.timeout_seconds - (around.monotonic() - began), stdout_bytes=_STDOUT_BYTES
-            ),
+            limits=call_limits(call.seconds - (around.monotonic() - began), stdout_bytes=_STDOUT_BYTES),
             on_line=log.take,
             cancelled=lambda: log.doomed or cancelled(),
             around=around,
         )
         latency_ms = round((around.monotonic() - began) * 1000)
         events = (*log.events, *read_stderr(process.stderr))
-        return outcome_of(CallFacts(process, events, call.model, latency_ms), VOCABULARY)
+        return outcome_of(CallFacts(process, events, call.model, latency_ms, call.kind), VOCABULARY)
 
 
 def _environment(environ: Mapping[str, str], session: SessionFolders) -> dict[str, str]:

@@ -49,6 +49,7 @@ class EventLog:
             its events are kept before the `Unreadable` one, and it can make nothing better, because an
             unreadable line never leads to a success.
         lines_most: lines after which nothing more is read.
+        tools_end_it: whether a tool is a reason to stop the program.
     """
 
     def __init__(
@@ -56,7 +57,10 @@ class EventLog:
         read: Callable[[Document, bytes], list[Event]],
         salvage: Callable[[StrictError, bytes], list[Event]],
         lines_most: int = LINES_MOST,
+        *,
+        tools_end_it: bool = True,
     ) -> None:
+        self._tools_end_it = tools_end_it
         self._lines_left = lines_most
         self._read = read
         self._salvage = salvage
@@ -71,8 +75,8 @@ class EventLog:
 
     @property
     def doomed(self) -> bool:
-        """Whether the program has to be stopped: it used a tool, or said more than it may."""
-        return self._tool_used or self._lines_left < 0
+        """Whether the program has to be stopped: a tool it must not use, or more said than it may."""
+        return (self._tool_used and self._tools_end_it) or self._lines_left < 0
 
     def take(self, line: bytes) -> bool:
         """Take in one line without its LF; True while the last turn is over."""

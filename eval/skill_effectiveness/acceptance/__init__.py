@@ -1,0 +1,1 @@
+"""Whether agent work may be accepted: policies, evidence and decisions at a gate."""

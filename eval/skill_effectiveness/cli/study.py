@@ -1,0 +1,18 @@
+"""`run.py study`: from a question to evidence (studies.md).
+
+Each command or group of commands has a module of its own, `study_<noun>.py`; this one only names them.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from skill_effectiveness.cli import study_plan, study_status
+
+app = typer.Typer(help="Plan, run, judge and report a study.", rich_markup_mode=None)
+
+app.command("init")(study_plan.init)
+app.command("check")(study_plan.check)
+app.command("plan")(study_plan.plan)
+app.command("amend")(study_status.amend)
+app.command("status")(study_status.status)

@@ -1,0 +1,77 @@
+"""`run.py study status` and `amend`: a study that was planned (studies.md, sections 2 and 3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skill_effectiveness.cli import screen
+from skill_effectiveness.cli.boundary import ExitCode
+from skill_effectiveness.cli.door import absolute, checkout, surroundings
+from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - typer reads the annotations
+from skill_effectiveness.cli.study_keys import state_root
+from skill_effectiveness.studies.amendments import amendment_of, read_setting
+from skill_effectiveness.studies.root import StudyRoot
+from skill_effectiveness.studies.status import StudyStatus  # noqa: TC001 - as above
+
+StudyFolder = Annotated[Path, typer.Argument(help="Folder of the planned study.", metavar="R")]
+
+
+def open_study(folder: Path) -> StudyRoot:
+    """The planned study in a folder; the caller closes it."""
+    return StudyRoot.open(absolute(folder), around=surroundings(), checkout=checkout())
+
+
+def status(folder: StudyFolder, *, as_json: AsJson = False) -> int:
+    """Print how far a study has come; nothing is told per arm."""
+    with open_study(folder) as study:
+        screen.results(status_values(study.status(), as_json=as_json), as_json=as_json)
+    return ExitCode.DONE
+
+
+def status_values(held: StudyStatus, *, as_json: bool) -> dict[str, object]:
+    """What is told of a study's counts."""
+    classes = {str(name): number for name, number in held.classes.items()}
+    told = ",".join(f"{name}:{number}" for name, number in classes.items()) or "none"
+    return {
+        "state": str(held.state),
+        "slots": held.slots,
+        "ended": held.ended,
+        "classes": classes if as_json else told,
+        "tokens": held.known_tokens,
+        "cost_units": held.known_cost,
+        "eta": None if held.eta_seconds is None else round(held.eta_seconds),
+    }
+
+
+def amend(
+    folder: StudyFolder,
+    *,
+    setting: Annotated[
+        str,
+        typer.Option(
+            "--set",
+            help="Such as /budgets/study/tokens=1000000, or /reviewers/0=null to take one out.",
+            metavar="POINTER=VALUE",
+        ),
+    ],
+    reason: Annotated[str, typer.Option(help="Why; kept in the journal and in every report.")],
+    as_json: AsJson = False,
+) -> int:
+    """Change a study budget, or take out a reviewer that has not voted; everything else is refused.
+
+    Exit 0: the journal holds it. 2: it cannot be amended, or not any more.
+    """
+    around = surroundings()
+    with (
+        state_root(around) as state,
+        open_study(folder) as study,
+        study.lock().hold(action="study amend"),
+        study.journal(state) as journal,
+    ):
+        journal.append(amendment_of(study.plan, journal.state, read_setting(setting), reason))
+        number = len(journal.state.amendments)
+    screen.results({"amendment": number}, as_json=as_json)
+    return ExitCode.DONE

@@ -1,0 +1,262 @@
+r"""A text as a reader takes it in, whatever its characters are: what a leak scan compares.
+
+Two texts that look alike to a person or a model have equal readings in these cases, on both sides of every
+comparison. What is undone:
+
+- capitals;
+- accents, composed or apart, full-width, mathematical, ligature forms: compatibility decomposition (Unicode
+  TR 15, NFKD), of which combining marks are left out;
+- Cyrillic, Greek and other letters drawn like Latin ones, by a table of the usual ones (the idea of Unicode
+  TS 39, section 4), and dashes of every kind;
+- zero-width, bidirectional, filler, tag, control, unassigned characters, soft hyphens and terminal colours:
+  left out, and taken as a space in a reading of its own;
+- percent, HTML and backslash escapes (`\x70`, `\u0070`, `\n`), up to three deep, in readings of their own.
+
+What is not undone: encodings that have to be computed (base64, hex, octal, reversed or rotated letters),
+digits for letters, mark-up in the middle of a word, several disguises of spaces in one run, translation and
+paraphrase.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ESCAPES_DEEP: Final = 3
+
+# Letters of other scripts that are drawn like Latin ones in common fonts: first Cyrillic, then Greek, others.
+_DRAWN_LIKE: Final = {
+    "A": "\u0410\u0391",
+    "B": "\u0412\u0392",
+    "C": "\u0421\u03f9",
+    "E": "\u0415\u0395",
+    "H": "\u041d\u0397",
+    "I": "\u0406\u04c0\u0399",
+    "J": "\u0408",
+    "K": "\u041a\u039a",
+    "M": "\u041c\u039c",
+    "N": "\u039d",
+    "O": "\u041e\u039f\u0555",
+    "P": "\u0420\u03a1",
+    "S": "\u0405\u054f",
+    "T": "\u0422\u03a4",
+    "X": "\u0425\u03a7",
+    "Y": "\u04ae\u03a5",
+    "Z": "\u0396",
+    "a": "\u0430\u03b1\u0251",
+    "c": "\u0441\u03f2\u1d04",
+    "d": "\u0501",
+    "e": "\u0435\u0454\u1d07",
+    "g": "\u0261",
+    "h": "\u04bb\u0570",
+    "i": "\u0456\u03b9\u0131\u0269",
+    "j": "\u0458\u03f3\u0237",
+    "k": "\u043a\u03ba\u1d0b",
+    "l": "\u04cf\u01c0\u2223",
+    "n": "\u0578\u057c",
+    "o": "\u043e\u03bf\u0585\u1d0f",
+    "p": "\u0440\u03c1",
+    "q": "\u051b\u0566",
+    "s": "\u0455\ua731",
+    "u": "\u03c5\u057d\u1d1c",
+    "v": "\u0475\u03bd\u1d20",
+    "w": "\u051d\u0461\u1d21",
+    "x": "\u0445\u03c7",
+    "y": "\u0443\u03b3",
+    "z": "\u1d22",
+}
+_LOOK_ALIKES: Final = {ord(other): latin for latin, others in _DRAWN_LIKE.items() for other in others}
+_DASHES: Final = frozenset("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d\u058a")
+# Drawn as nothing although their category says letter, mark or other symbol.
+_INVISIBLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u2800\u3164\uffa0")
+# Everything but visible ASCII and white space, colours and movements of a terminal (ECMA-48, 5.4) as a whole.
+_UNUSUAL: Final = re.compile(r"(?P<terminal>(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~])|[^\t\n\v\f\r\x1c-\x1f -~]")
+# What of `_UNUSUAL` is ASCII, as one class, which is searched several times faster.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
+_ESCAPE: Final = re.compile(
+    r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
+    r"|(?P<entity>&(?:\#[0-9]{1,8}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});?)"
+    r"|(?P<unicode>(?:\\u[0-9A-Fa-f]{4})+)"
+    r"|\\(?:u\{(?P<braced>[0-9A-Fa-f]{1,6})\}|x(?P<hex>[0-9A-Fa-f]{2})|U(?P<wide>[0-9A-Fa-f]{8}))"
+    r"|\\(?P<white>[nrtfv])"
+    r"|\\(?P<quoted>[\"'/\\])"
+)
+# Format, control, half of a surrogate pair, private, unassigned.
+_NOTHING: Final = frozenset({"Cf", "Cc", "Cs", "Co", "Cn"})
+_HIGHEST: Final = 0x10FFFF
+_SHAPES_KEPT: Final = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read a text.
+
+    Attributes:
+        folded: without case.
+        cased: the same characters, one for one, with the case they had.
+        starts, ends: for each of them the place in the text that it came from, in code points.
+    """
+
+    folded: str
+    cased: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Offset and length in the text of what stands from `start` up to `end` in the reading."""
+        return self.starts[start], self.ends[end - 1] - self.starts[start]
+
+
+def readings(text: str) -> tuple[Reading, Reading, Reading, Reading]:
+    """The text as it stands and decoded, each without its invisible characters and with spaces for them.
+
+    Readings that do not differ are the same object, so most texts have one, four times.
+    """
+    if text.isascii() and not _CONTROL.search(text) and not _has_escape(text):
+        places = range(len(text))
+        only = Reading(text.lower(), text, places, range(1, len(text) + 1))
+        return only, only, only, only
+    source = _Source.of(text)
+    without, spaced = _both(source)
+    decoded = source.decoded()
+    if decoded is source:
+        return without, spaced, without, spaced
+    return without, spaced, *_both(decoded)
+
+
+def _has_escape(text: str) -> bool:
+    # The signs are looked for first, since most texts have none of them.
+    return ("%" in text or "&" in text or "\\" in text) and _ESCAPE.search(text) is not None
+
+
+def folded(text: str) -> str:
+    """The first reading of a text, for names that are looked for."""
+    return readings(text)[0].folded
+
+
+def cased(text: str) -> str:
+    """The first reading of a text with its case."""
+    return readings(text)[0].cased
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Characters with the places they came from."""
+
+    text: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    @classmethod
+    def of(cls, text: str) -> _Source:
+        return cls(text, range(len(text)), range(1, len(text) + 1))
+
+    def decoded(self) -> _Source:
+        """Without its escapes, or itself when it has none."""
+        source = self
+        for _ in range(ESCAPES_DEEP):
+            after = source._decoded_once()
+            if after is source:
+                break
+            source = after
+        return source
+
+    def _decoded_once(self) -> _Source:
+        parts: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        done = 0
+        for match in _ESCAPE.finditer(self.text):
+            meant = _meant(match)
+            if meant == match.group():
+                continue
+            parts += (self.text[done : match.start()], meant)
+            starts += self.starts[done : match.start()]
+            ends += self.ends[done : match.start()]
+            starts += [self.starts[match.start()]] * len(meant)
+            ends += [self.ends[match.end() - 1]] * len(meant)
+            done = match.end()
+        if done == 0:
+            return self
+        parts.append(self.text[done:])
+        starts += self.starts[done:]
+        ends += self.ends[done:]
+        return _Source("".join(parts), starts, ends)
+
+
+def _meant(match: re.Match[str]) -> str:
+    """What an escape stands for; the escape itself when it stands for nothing."""
+    said = match.group()
+    match match.lastgroup:
+        case "percent":
+            # What is no UTF-8 must not take the rest of the run with it.
+            return bytes.fromhex(said.replace("%", "")).decode("utf-8", "replace")
+        case "entity":
+            return html.unescape(said)
+        case "unicode":
+            return bytes.fromhex(said.replace("\\u", "")).decode("utf-16-be", "surrogatepass")
+        case "white":
+            return " "
+        case "quoted":
+            return match["quoted"]
+        case name:
+            number = int(match[str(name)], 16)
+            return chr(number) if number <= _HIGHEST else said
+
+
+def _both(source: _Source) -> tuple[Reading, Reading]:
+    without = _read(source, "")
+    spaced = _read(source, " ")
+    return (without, without) if without.folded == spaced.folded else (without, spaced)
+
+
+def _read(source: _Source, invisible: str) -> Reading:
+    """One reading, with this text in the place of every invisible character."""
+    lower: list[str] = []
+    kept: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+
+    def take_plain(start: int, end: int) -> None:
+        lower.append(source.text[start:end].lower())
+        kept.append(source.text[start:end])
+        starts.extend(source.starts[start:end])
+        ends.extend(source.ends[start:end])
+
+    def take_unusual(shapes: str, start: int, end: int) -> None:
+        for shape in shapes:
+            low = shape.casefold()
+            lower.append(low)
+            kept.append(shape * len(low))
+            starts.extend([source.starts[start]] * len(low))
+            ends.extend([source.ends[end - 1]] * len(low))
+
+    done = 0
+    for match in _UNUSUAL.finditer(source.text):
+        take_plain(done, match.start())
+        shapes = invisible if match["terminal"] else _shape(match.group(), invisible)
+        take_unusual(shapes, *match.span())
+        done = match.end()
+    take_plain(done, len(source.text))
+    return Reading("".join(lower), "".join(kept), starts, ends)
+
+
+@lru_cache(_SHAPES_KEPT)
+def _shape(char: str, invisible: str) -> str:
+    """What a character looks like: nothing, a space, or one or more plain characters with their case."""
+    if char in _DASHES:
+        return "-"
+    if char.isspace():
+        return " "
+    if char in _INVISIBLE or unicodedata.category(char) in _NOTHING:
+        return invisible
+    # A combining mark by itself, of an accent written apart or a variation selector, is no break.
+    parts = (part for part in unicodedata.normalize("NFKD", char) if unicodedata.category(part)[0] != "M")
+    return "".join(parts).translate(_LOOK_ALIKES)
