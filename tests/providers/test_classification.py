@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skill_effectiveness.execution import Ended, LimitName, ProcessResult, StartFault
-from skill_effectiveness.providers import UNKNOWN_USAGE, Ending, ProviderErrorKind, Usage
+from skill_effectiveness.providers import UNKNOWN_USAGE, CallKind, Ending, ProviderErrorKind, Usage
 from skill_effectiveness.providers.classification import (
     CallFacts,
     Classification,
@@ -385,3 +385,19 @@ class TestRecord:
             ("unknown_event", "turn.paused")
         ]
         assert outcome.events == tuple(events)
+
+
+class TestKindsOfCall:
+    @pytest.mark.parametrize(
+        ("kind", "tools", "other_model"),
+        [
+            (CallKind.JUDGE, Ending.TOOL_ACTIVITY, Ending.MODEL_MISMATCH),
+            (CallKind.READ, Ending.SUCCESS, Ending.SUCCESS),
+            (CallKind.WORK, Ending.SUCCESS, Ending.MODEL_MISMATCH),
+        ],
+    )
+    def test_what_each_kind_allows(self, kind: CallKind, tools: Ending, other_model: Ending) -> None:
+        """P13 P2: tools to readers and workers, another model to readers alone."""
+        for event, expected in ((ToolActivity("ls"), tools), (ModelReported("other"), other_model)):
+            facts = CallFacts(WELL, [SESSION, TurnStarted(), event, Message("{}"), DONE], "model", 0, kind)
+            assert classify(facts, VOCABULARY).ending is expected

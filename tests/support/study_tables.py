@@ -74,12 +74,13 @@ def trials(values: Values) -> tuple[TrialRow, ...]:
 def from_thirds(steps: Sequence[int]) -> Values:
     """One task per step with three samples an arm and the difference `step / 3`."""
     return {
-        f"t{number:02}": {
-            "full": [1.0] * max(step, 0) + [0.0] * (3 - max(step, 0)),
-            "off": [1.0] * max(-step, 0) + [0.0] * (3 - max(-step, 0)),
-        }
+        f"t{number:02}": {"full": _passes(max(step, 0)), "off": _passes(max(-step, 0))}
         for number, step in enumerate(steps, start=1)
     }
+
+
+def _passes(count: int) -> list[float | None]:
+    return [1.0] * count + [0.0] * (3 - count)
 
 
 def from_differences(differences: Sequence[float]) -> Values:

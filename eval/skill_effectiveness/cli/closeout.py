@@ -75,9 +75,9 @@ Model = Annotated[str, typer.Option("--candidate-model", help="Model that made t
 ProviderOf = Annotated[str, typer.Option("--candidate-provider", help="Provider of that model.")]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, called: str = closeout_door.PROGRAM) -> int:
     """Carry out one command line (default: the process's own) and answer its exit code."""
-    return closeout_door.main(app, arguments)
+    return closeout_door.main(app, arguments, called)
 
 
 def demanded(**options: str | None) -> tuple[str, ...]:

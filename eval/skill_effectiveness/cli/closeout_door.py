@@ -38,8 +38,14 @@ class ExitCode(IntEnum):
     BLOCKED = 3
 
 
-def main(app: typer.Typer, arguments: Sequence[str] | None) -> int:
-    """Carry out one command line and turn whatever comes out of it into the exit code."""
+def main(app: typer.Typer, arguments: Sequence[str] | None, called: str = PROGRAM) -> int:
+    """Carry out one command line and turn whatever comes out of it into the exit code.
+
+    Args:
+        app: the application.
+        arguments: the words after the program's name; `None`: the process's own.
+        called: how the person reached it, for the usage text.
+    """
     close_to_others()
     around = surroundings()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -51,7 +57,7 @@ def main(app: typer.Typer, arguments: Sequence[str] | None) -> int:
     with interruption.heard():
         try:
             interruption.arm()
-            code = _carry_out(app, words)
+            code = _carry_out(app, words, called)
             interruption.disarm()
         except Terminated as ended:
             interruption.disarm()
@@ -59,10 +65,10 @@ def main(app: typer.Typer, arguments: Sequence[str] | None) -> int:
     return code
 
 
-def _carry_out(app: typer.Typer, words: Sequence[str]) -> int:
+def _carry_out(app: typer.Typer, words: Sequence[str], called: str) -> int:
     """The exit code of everything but a signal."""
     try:
-        code = _judge(app, words)
+        code = _judge(app, words, called)
         screen.flush()
     except BrokenPipeError:
         screen.silence(sys.stdout)
@@ -74,10 +80,10 @@ def _carry_out(app: typer.Typer, words: Sequence[str]) -> int:
     return code
 
 
-def _judge(app: typer.Typer, words: Sequence[str]) -> int:  # noqa: PLR0911 - one for each way out
+def _judge(app: typer.Typer, words: Sequence[str], called: str) -> int:  # noqa: PLR0911 - one for each way out
     command = typer.main.get_command(app)
     try:
-        with command.make_context(PROGRAM, list(words)) as context:
+        with command.make_context(called, list(words)) as context:
             given = command.invoke(context)
     except (BrokenPipeError, screen.StdoutLostError):
         raise
@@ -86,9 +92,9 @@ def _judge(app: typer.Typer, words: Sequence[str]) -> int:  # noqa: PLR0911 - on
     except typer.Exit as asked:
         return asked.exit_code
     except typer.TyperException as wrong:
-        return _usage(wrong.format_message().rstrip("."), command, words)
+        return _usage(wrong.format_message().rstrip("."), command, words, called)
     except UsageRefused as wrong:
-        return _usage(str(wrong), command, words)
+        return _usage(str(wrong), command, words, called)
     except (CloseoutError, EvidenceError, Refusal) as blocked:
         screen.complain(f"{PROGRAM}: {blocked}")
         return ExitCode.BLOCKED
@@ -99,10 +105,10 @@ def _judge(app: typer.Typer, words: Sequence[str]) -> int:  # noqa: PLR0911 - on
     return int(given) if isinstance(given, int) else ExitCode.ACCEPTED
 
 
-def _usage(message: str, command: Any, words: Sequence[str]) -> int:  # noqa: ANN401 - the framework keeps its types
+def _usage(message: str, command: Any, words: Sequence[str], called: str) -> int:  # noqa: ANN401 - the framework keeps its types
     """Say what is wrong with the invocation, then how it is meant."""
     screen.complain(f"{PROGRAM}: {message}")
-    context = command.make_context(PROGRAM, [], resilient_parsing=True)
+    context = command.make_context(called, [], resilient_parsing=True)
     for word in words:
         inner = getattr(command, "commands", {}).get(word)
         if inner is None:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from skill_effectiveness.cli import (
+    active_control,
     arms,
     boundary,
     closeout,
     closeout_door,
+    controller_paths,
     crash,
     gate,
     journal,
@@ -46,6 +48,7 @@ app = typer.Typer(
 app.command("reviewer-calibration")(reviewer_calibration)
 app.command("verify")(verify.verify)
 app.command("smoke")(smoke)
+active_control.register(app)
 app.add_typer(reviewers.app, name="reviewers")
 app.add_typer(licence.app, name="licence")
 app.add_typer(keys.app, name="keys")
@@ -81,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == [closeout_door.PROGRAM]:
         # Its exit codes are its own.
-        return closeout.main(words[1:])
+        return closeout.main(words[1:], f"{PROGRAM} {closeout_door.PROGRAM}")
     try:
         has_stdout = screen.open_missing_streams(around.fs)
     except OSError:
@@ -97,6 +100,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(words: Sequence[str]) -> object:
+    if words[0:1] and words[0] in controller_paths.GATED:
+        return controller_paths.carry_out(_parsed, words, surroundings())
+    return _parsed(words)
+
+
+def _parsed(words: Sequence[str]) -> object:
     """Parse and call; the answer of the command, or the exit code that it asked for.
 
     Not through the `main` of the framework, which would turn a broken pipe into exit 1 and read a variable

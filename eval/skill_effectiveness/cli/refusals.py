@@ -24,6 +24,7 @@ from typing import Final
 
 from skill_effectiveness.calibration.errors import CalibrationError, ExaminationRefused, PairRefused
 from skill_effectiveness.calibration.licence import LicenceRefused
+from skill_effectiveness.controls.errors import ControlError
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.execution import ExecutableError
 from skill_effectiveness.protocol.arm_errors import ArmError
@@ -66,11 +67,24 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a defect
         super().__init__(sentence)
 
 
+class Withheld(Exception):  # noqa: N818 - likewise
+    """A refusal told without what only a controller may know; its code stays.
+
+    Attributes:
+        code: the closed word of the refusal behind it.
+    """
+
+    def __init__(self, refused: Refused, sentence: str) -> None:
+        self.code: StrEnum = refused.code
+        super().__init__(sentence)
+
+
 Refused = (
     Refusal
     | ArmError
     | BlindingRefused
     | CalibrationError
+    | ControlError
     | EvidenceError
     | ExaminationRefused
     | ExecutableError
@@ -82,6 +96,7 @@ Refused = (
     | StudyError
     | TaskError
     | TrialError
+    | Withheld
 )
 """Everything that has a closed `code` and a sentence for people as its text."""
 
@@ -90,6 +105,7 @@ REFUSED: Final[tuple[type[Refused], ...]] = (
     ArmError,
     BlindingRefused,
     CalibrationError,
+    ControlError,
     EvidenceError,
     ExaminationRefused,
     ExecutableError,
@@ -101,6 +117,7 @@ REFUSED: Final[tuple[type[Refused], ...]] = (
     StudyError,
     TaskError,
     TrialError,
+    Withheld,
 )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typer
 
-from skill_effectiveness.cli import study_plan, study_status
+from skill_effectiveness.cli import study_judge, study_plan, study_run, study_status
 
 app = typer.Typer(help="Plan, run, judge and report a study.", rich_markup_mode=None)
 
@@ -16,3 +16,6 @@ app.command("check")(study_plan.check)
 app.command("plan")(study_plan.plan)
 app.command("amend")(study_status.amend)
 app.command("status")(study_status.status)
+app.command("run")(study_run.run)
+app.command("watch")(study_run.watch)
+app.command("judge")(study_judge.judge)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skill_effectiveness.controls.documents import (
+    LONGEST_TEXT,
     Brief,
     Candidate,
     Constraints,
@@ -19,6 +20,7 @@ from skill_effectiveness.controls.documents import (
 from skill_effectiveness.controls.errors import ControlCode, ControlError
 from skill_effectiveness.controls.reserved_words import reserved_words
 from skill_effectiveness.evidence.canonical import digest_bytes, digest_object
+from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.protocol.registries import Scope
 
 if TYPE_CHECKING:
@@ -37,13 +39,16 @@ def freeze_candidate(
         attestation: the author's declaration of independence; only its digest is kept.
 
     Raises:
-        ControlError: `reserved_word`, or `candidates_unfit` where both declarations are the same.
+        ControlError: `reserved_word`, or `declaration_empty`.
     """
     refuse_reserved_words(brief.instruction, "brief#/instruction")
     for scope in Scope:
         refuse_reserved_words(contents.of(scope), f"candidate#/scope_contents/{scope}")
-    if commitment == attestation:
-        raise _unfit("the two declarations of an author are one text; ask for both.")
+    for name, declaration in (("commitment", commitment), ("attestation", attestation)):
+        if not declaration.strip():
+            raise ControlError(
+                ControlCode.DECLARATION_EMPTY, name, "it says nothing; have the author write it."
+            )
     evidence = GenerationEvidence(
         source_kind="human-author",
         author_commitment_hash=digest_bytes(commitment),
@@ -62,6 +67,34 @@ def freeze_candidate(
             "generation_evidence": evidence,
         },
     )
+
+
+def scope_contents(subagent: bytes, main: bytes, whose: str) -> ScopeContents:
+    """The texts of both scopes, as they were written, line ends included.
+
+    Args:
+        subagent: bytes of the text for subagents.
+        main: bytes of the text for the main agent.
+        whose: how errors call them.
+
+    Raises:
+        ControlError: `document_invalid`: a text is empty, too long or not UTF-8.
+    """
+    texts: dict[str, str] = {}
+    for scope, data in ((Scope.SUBAGENT, subagent), (Scope.MAIN, main)):
+        where = f"{whose}, the text for the scope {scope}"
+        try:
+            texts[scope.value] = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            sentence = f"byte {error.start} is not UTF-8; save the text as UTF-8."
+            raise ControlError(ControlCode.DOCUMENT_INVALID, where, sentence) from error
+        if not 1 <= len(texts[scope.value]) <= LONGEST_TEXT:
+            raise ControlError(
+                ControlCode.DOCUMENT_INVALID,
+                where,
+                f"it has {len(texts[scope.value])} characters; 1 to {LONGEST_TEXT} are taken.",
+            )
+    return validate(ScopeContents, texts)
 
 
 def freeze_reference(contents: ScopeContents) -> OwnerReference:

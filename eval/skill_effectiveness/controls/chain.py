@@ -125,6 +125,7 @@ def check_preparation(preparation: Preparation) -> None:
     state, shown = preparation.state, preparation.selector_input
     check_candidates(shown.brief, shown.constraint_spec, state.candidate_packages)
     by_hash = {candidate.package_hash: candidate for candidate in state.candidate_packages}
+    _demand(list(by_hash) == sorted(_hashes(state.candidate_packages)), "the packages are not in order")
     _demand(preparation.claim == _claim(state), "the claim is not about this controller state")
     _demand(state.selector_input_hash == shown.selector_input_hash, "the state is about another input")
     _demand(

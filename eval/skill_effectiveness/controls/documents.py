@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 
 from skill_effectiveness.controls.errors import ControlCode, ControlError
 from skill_effectiveness.evidence.canonical import digest_object, digest_text, dump_line
-from skill_effectiveness.evidence.documents import RuleBroken, validate
+from skill_effectiveness.evidence.documents import RuleBroken, parse, validate
 from skill_effectiveness.evidence.faults import EvidenceError
-from skill_effectiveness.evidence.strict import Profile, read_json
+from skill_effectiveness.evidence.strict import Profile
 from skill_effectiveness.protocol.document import Count, DigestText, FrozenModel, No, One, told
 from skill_effectiveness.protocol.registries import Scope
 from skill_effectiveness.protocol.skill_events import Fixture, MatchedCall
@@ -34,7 +34,10 @@ EVIDENCE_FILES: Final = {scope: f"matched-call-evidence-{scope}.json" for scope 
 
 OpaqueId = Annotated[str, Field(pattern=r"^slot-[0-9a-f]{16}$")]
 Whole = Annotated[int, Field(ge=0)]
-Text = Annotated[str, Field(min_length=1, max_length=1_048_576)]
+LONGEST_TEXT: Final = 1_000_000
+"""Code points; a selection holds ten such texts and is still read whole."""
+
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
 
 
 def own_hash(document: FrozenModel, field: str) -> str:
@@ -383,25 +386,36 @@ _OWN: Final = {
 DocumentT = TypeVar("DocumentT", bound=FrozenModel)
 
 
-def read_control_document(model: type[DocumentT], data: bytes, name: str) -> DocumentT:
+def read_control_document(
+    model: type[DocumentT], data: bytes, name: str, *, published: bool = False
+) -> DocumentT:
     """Bytes as one of the documents above.
 
     Args:
         model: which.
-        data: its bytes; any layout, since hashes are over objects.
+        data: its bytes.
         name: how errors call it.
+        published: a step of ours wrote it, so that every byte is known, also those that no hash of an object
+            sees; what people hand in may have any layout.
 
     Raises:
         ControlError: `document_invalid`, with every fault's pointer.
     """
     try:
-        return validate(model, read_json(data, Profile.DOCUMENT, want_object=True))
+        found = parse(model, data, Profile.DOCUMENT)
     except EvidenceError as error:
         first = error.faults[0].where
         where = f"{name}#{first}" if first.startswith("/") else name
         raise ControlError(
             ControlCode.DOCUMENT_INVALID, where, f"not as it must be. {told(error)}"
         ) from error
+    if published and data != line_of(found):
+        raise ControlError(
+            ControlCode.DOCUMENT_INVALID,
+            name,
+            "its bytes are not those that were published, though it says the same; restore the file.",
+        )
+    return found
 
 
 def sealed(model: type[DocumentT], fields: Mapping[str, object]) -> DocumentT:

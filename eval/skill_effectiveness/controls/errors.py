@@ -5,6 +5,7 @@
 | `document_invalid` | a document is not of its exact form, or one of its hashes is not that of its content |
 | `reserved_word` | a text that a selector will read names where it comes from, or the evaluated material |
 | `candidates_unfit` | there are not two candidates by two authors for one brief, different in both scopes |
+| `declaration_empty` | an author's commitment or attestation says nothing |
 | `length_out_of_bounds` | a text is shorter or longer than the constraints allow |
 | `root_foreign` | the folder holds something that no step of this protocol makes |
 | `root_used` | the step was taken here before; its result stays as it is |
@@ -15,6 +16,7 @@
 | `chain_broken` | artifacts do not belong to each other |
 | `pair_reused` | the two candidates were prepared in another folder before |
 | `bundle_id_free` | a bundle id that is not derived from slot and scope |
+| `scope_mismatch` | an evidence file has not the name of its scope |
 | `measurement_failed` | the owner-relative measurement did not pass |
 | `contents_equal` | control and oracle content are the same, so nothing could be told apart |
 """
@@ -30,6 +32,7 @@ class ControlCode(StrEnum):
     DOCUMENT_INVALID = "document_invalid"
     RESERVED_WORD = "reserved_word"
     CANDIDATES_UNFIT = "candidates_unfit"
+    DECLARATION_EMPTY = "declaration_empty"
     LENGTH_OUT_OF_BOUNDS = "length_out_of_bounds"
     ROOT_FOREIGN = "root_foreign"
     ROOT_USED = "root_used"
@@ -40,6 +43,7 @@ class ControlCode(StrEnum):
     CHAIN_BROKEN = "chain_broken"
     PAIR_REUSED = "pair_reused"
     BUNDLE_ID_FREE = "bundle_id_free"
+    SCOPE_MISMATCH = "scope_mismatch"
     MEASUREMENT_FAILED = "measurement_failed"
     CONTENTS_EQUAL = "contents_equal"
 

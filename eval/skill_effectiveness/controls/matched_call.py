@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skill_effectiveness.controls.chain import SCHEMA, check_measurement
 from skill_effectiveness.controls.documents import (
+    EVIDENCE_FILES,
     FixtureResults,
     MatchedCallEvidence,
     Measurement,
@@ -82,6 +83,33 @@ def declare(
             "boundary": "deterministic-fixtures-no-observed-call-history-or-live-host-enforcement",
         },
     )
+
+
+def check_evidence(
+    selection: Selection,
+    measurement: Measurement,
+    reference: OwnerReference,
+    evidence: MatchedCallEvidence,
+    name: str,
+) -> None:
+    """Demand that an evidence document is the one these documents give, under the name of its scope.
+
+    Raises:
+        ControlError: as `declare`; `scope_mismatch`; `chain_broken`.
+    """
+    if name != EVIDENCE_FILES[evidence.scope]:
+        raise ControlError(
+            ControlCode.SCOPE_MISMATCH,
+            "evidence",
+            f"it is about the scope {evidence.scope} and does not have the name of that scope's file.",
+        )
+    if declare(selection, measurement, reference, evidence.scope) != evidence:
+        raise ControlError(
+            ControlCode.CHAIN_BROKEN,
+            "evidence",
+            f"its artifact_hash {evidence.artifact_hash} is not that of these documents; it was edited, or "
+            "belongs to others.",
+        )
 
 
 def active_bundle_id(selection: Selection, scope: Scope) -> str:

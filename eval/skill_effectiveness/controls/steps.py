@@ -7,15 +7,15 @@
 | `measure_root` | all before, the owner reference | the measurement, pass or fail |
 | `declare_root` | all before | the matched-call evidence of one scope |
 
-Every step holds the folder's lock, judges its listing first and reads everything before it again. What is
-to be published is staged first, so that a step cut off by a crash is finished by the same command; a step
-whose result is gone, with nothing staged, has been tampered with and is not taken again.
+Every step judges the listing before it writes anything, holds the folder's lock and reads everything before
+it again. Preparation and measurement are staged first, so that one cut off by a crash is finished by the same
+command; a step whose result is gone, with nothing staged, has been tampered with and is not taken again.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from skill_effectiveness.controls import chain
 from skill_effectiveness.controls.documents import (
@@ -56,10 +56,11 @@ MEASURED_FILE: Final = ".owner-relative-measurement.lock"
 LOCK_WAIT_SECONDS: Final = 60.0
 PREPARED: Final = (CLAIM_FILE, STATE_FILE, SELECTOR_INPUT_FILE)
 PUBLISHED: Final = (*PREPARED, SELECTION_FILE, MEASUREMENT_FILE, *EVIDENCE_FILES.values())
+_AFTER_SELECTION: Final = (MEASURED_FILE, pending_name(MEASUREMENT_FILE), *PUBLISHED[4:])
 _OWN: Final = frozenset(
     {
         *PUBLISHED,
-        *(pending_name(name) for name in PUBLISHED),
+        *(pending_name(name) for name in (*PREPARED, MEASUREMENT_FILE)),
         LOCK_FILE,
         f"{LOCK_FILE}.holder",
         MEASURED_FILE,
@@ -67,6 +68,13 @@ _OWN: Final = frozenset(
 )
 
 DocumentT = TypeVar("DocumentT", bound="FrozenModel")
+
+
+class Measured(NamedTuple):
+    """A selection and how it compares with the owner's texts."""
+
+    selection: Selection
+    measurement: Measurement
 
 
 @contextmanager
@@ -77,34 +85,42 @@ def held(root: PrivateRoot, action: str) -> Iterator[None]:
         LockError: somebody else holds it.
         ControlError: `root_foreign`.
     """
+    # Before the lock as well, which would itself leave a file in a folder that is none of ours.
+    _demand_nothing_foreign(root)
     with Lock(root, LOCK_FILE).hold(LOCK_WAIT_SECONDS, action):
+        _demand_nothing_foreign(root)
         root.sweep()
-        for name in root.names():
-            if name not in _OWN and temporary_of(name) not in _OWN:
-                raise ControlError(
-                    ControlCode.ROOT_FOREIGN,
-                    name,
-                    "no step of an active control makes this; use a folder that holds nothing else.",
-                )
         yield
+
+
+def _demand_nothing_foreign(root: PrivateRoot) -> None:
+    for name in root.names():
+        if name not in _OWN and temporary_of(name) not in _OWN:
+            raise ControlError(
+                ControlCode.ROOT_FOREIGN,
+                name,
+                "no step of an active control makes this; use a folder that holds nothing else.",
+            )
 
 
 def prepare_root(root: PrivateRoot, request: Request, registry: PairRegistry | None = None) -> Preparation:
     """Publish what a selector will see, and what only the controller knows.
 
+    A draw is staged before the registry hears of it and before it is claimed, so that neither is ever about
+    one that is lost.
+
     Raises:
         ControlError: `root_used`, `root_spent`, `root_foreign`, `pair_reused`, or a rule of the candidates.
     """
+    fresh = chain.prepare(request, root.around.entropy)
     with held(root, "prepare"):
-        found = _begun(root)
-        if found is None:
-            preparation = chain.prepare(request, root.around.entropy)
-            if registry is not None:
-                registry.record_preparation(root, preparation)
+        preparation = _begun(root)
+        if preparation is None:
+            preparation = fresh
             _stage(root, _documents(preparation))
-        else:
-            preparation = found
-            _demand_same_request(preparation, request)
+        _demand_same_request(preparation, request)
+        if registry is not None:
+            registry.record_preparation(root, preparation)
         for name, document in _documents(preparation).items():
             root.publish(name, line_of(document))
         _unstage(root, PREPARED)
@@ -119,6 +135,8 @@ def finalize_root(root: PrivateRoot, decision: Decision) -> Selection:
     """
     with held(root, "finalize"):
         _demand_untaken(root, SELECTION_FILE)
+        if any(root.exists(name) for name in _AFTER_SELECTION):
+            raise _spent(SELECTION_FILE)
         selection = chain.select(read_preparation(root), decision)
         _publish(root, SELECTION_FILE, selection)
         return selection
@@ -149,13 +167,14 @@ def measure_root(
         return measurement
 
 
-def declare_root(  # each file that it rests on is named by the caller and must be the folder's own
-    root: PrivateRoot, reference: OwnerReference, scope: Scope, *, active: str, oracle: str
+def declare_root(
+    root: PrivateRoot, named: Measured, reference: OwnerReference, scope: Scope, *, active: str, oracle: str
 ) -> MatchedCallEvidence:
     """Publish the matched-call contract of one scope.
 
     Args:
         root: the folder of the selection.
+        named: the artifacts that the caller means it to rest on, which must be the folder's own.
         reference: the owner's texts.
         scope: which of the two.
         active: bundle id of the chosen control, which must be the derived one.
@@ -168,9 +187,12 @@ def declare_root(  # each file that it rests on is named by the caller and must 
     with held(root, "matched-call"):
         name = EVIDENCE_FILES[scope]
         _demand_untaken(root, name)
-        selection, measurement = read_selection(root), read_measurement(root)
-        check_bundle_ids(selection, scope, active=active, oracle=oracle)
-        evidence = declare(selection, measurement, reference, scope)
+        if named != Measured(read_selection(root), read_measurement(root)):
+            raise ControlError(
+                ControlCode.CHAIN_BROKEN, name, "selection or measurement are not those of this folder."
+            )
+        check_bundle_ids(named.selection, scope, active=active, oracle=oracle)
+        evidence = declare(named.selection, named.measurement, reference, scope)
         _publish(root, name, evidence)
         return evidence
 
@@ -214,28 +236,24 @@ def read_measurement(root: PrivateRoot) -> Measurement:
 
 
 def _begun(root: PrivateRoot) -> Preparation | None:
-    """A preparation that a crash interrupted; None where nothing was claimed yet."""
+    """The draw that a crash interrupted; None where none was staged whole, and so none was claimed."""
     claimed = root.exists(CLAIM_FILE)
-    staged = root.exists(pending_name(STATE_FILE))
-    if not claimed:
-        others = [name for name in PUBLISHED if root.exists(name)]
-        if others:
-            raise _spent(CLAIM_FILE)
-        # Staged without a claim: nobody was promised anything, so a new draw is no second one.
-        _unstage(root, PREPARED)
-        return None
-    if not staged:
+    if not claimed and any(root.exists(name) for name in (*PUBLISHED, MEASURED_FILE)):
+        raise _spent(CLAIM_FILE)
+    if claimed and not root.exists(pending_name(STATE_FILE)):
         complete = all(root.exists(name) for name in PREPARED)
         raise _used(CLAIM_FILE) if complete else _spent(CLAIM_FILE)
-    found = chain.Preparation(
-        _read(root, Claim, CLAIM_FILE),
-        _read(root, ControllerState, pending_name(STATE_FILE)),
-        _read(root, SelectorInput, pending_name(SELECTOR_INPUT_FILE)),
-    )
     try:
+        found = chain.Preparation(
+            _read(root, Claim, CLAIM_FILE if claimed else pending_name(CLAIM_FILE)),
+            _read(root, ControllerState, pending_name(STATE_FILE)),
+            _read(root, SelectorInput, pending_name(SELECTOR_INPUT_FILE)),
+        )
         chain.check_preparation(found)
     except ControlError as error:
-        raise _spent(CLAIM_FILE) from error
+        if claimed:
+            raise _spent(CLAIM_FILE) from error
+        return None
     return found
 
 
@@ -279,7 +297,7 @@ def _publish(root: PrivateRoot, name: str, document: FrozenModel) -> None:
 def _read(root: PrivateRoot, model: type[DocumentT], name: str) -> DocumentT:
     if not root.exists(name):
         raise ControlError(ControlCode.STEP_MISSING, name, "it is not there; take the earlier step first.")
-    return read_control_document(model, root.read(name), name)
+    return read_control_document(model, root.read(name), name, published=True)
 
 
 def _demand_untaken(root: PrivateRoot, name: str) -> None:

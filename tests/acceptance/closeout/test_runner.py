@@ -556,3 +556,13 @@ def test_a_file_of_the_repository_is_never_taken_for_git(repository: Repository)
     repository.environ = {"PATH": ":.:" + repository.variables()["PATH"]}
     assert repository.run(commit, commit).decision == "accepted"
     assert not (repository.base / "taken").exists()
+
+
+def test_a_change_that_keeps_size_and_time_is_dirt(repository: Repository) -> None:
+    """C28: also where the checkout is configured not to look closely."""
+    repository.git("config", "core.trustctime", "false")
+    repository.git("config", "core.checkStat", "minimal")
+    text = SH.format("touch -r value stamp.tmp; printf w > value; touch -r stamp.tmp value; rm stamp.tmp")
+    repository.write("value", "v")
+    repository.with_policy(policy(command_item(argv=text)))
+    assert states(repository.run()) == [("check", "failed", "command left the worktree dirty")]

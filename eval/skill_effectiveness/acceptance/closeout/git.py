@@ -27,6 +27,15 @@ _ENTRY: Final = re.compile(
 )
 _BLOB_HEAD: Final = re.compile(rb"[0-9a-f]+ blob (?P<size>[0-9]+)")
 
+_CAREFUL: Final = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    # A changed file must not look unchanged because the checkout was told not to look closely.
+    "core.checkStat=default",
+    "core.ignoreStat=false",
+    "core.trustctime=true",
+)
+
 ROUTING: Final = frozenset(
     {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -129,7 +138,7 @@ class Git:
             said.append(line + b"\n")
             return False
 
-        careful = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+        careful = [word for setting in _CAREFUL for word in ("-c", setting)]
         result = run_process(
             [str(program), *careful, *words],
             cwd=self._folder,

@@ -1,0 +1,159 @@
+"""`run.py study init`, `check`, `plan`, `status` and `amend`: exits and result lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.commands import PREFIX, no_traceback
+from tests.support.studies import example
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.commands import Said
+
+    Command = Callable[..., Said]
+
+CHECKS = [
+    "schema",
+    "driver",
+    "model",
+    "licences",
+    "price",
+    "treatment_diff",
+    "prompt_leak",
+    "oracle",
+    "nothing",
+    "forged",
+]
+PLANNED = ["plan_digest", "trials", "power", "detectable", "plan"]
+STATUS = ["state", "slots", "ended", "classes", "tokens", "cost_units", "eta"]
+
+
+class TestInit:
+    def test_an_example(self, command: Command, home: Path) -> None:
+        """S1: `init` writes an example and names it."""
+        said = command("study", "init", "mine")
+        assert (said.code, said.values) == (0, {"study": "mine/study.yaml"})
+        assert (home / "mine" / "study.yaml").read_bytes().startswith(b"schema: ")
+        assert command("study", "init", "other", "--json").document == {"study": "other/study.yaml"}
+
+    def test_the_folder_exists(self, command: Command, home: Path) -> None:
+        """S1: exit 2, and nothing is written."""
+        (home / "mine").mkdir()
+        said = command("study", "init", "mine")
+        assert "choose another" in said.refusal
+        assert list((home / "mine").iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["Mine", "a/b", "", "a" * 41, "..", "a b"])
+    def test_no_name(self, command: Command, home: Path, name: str) -> None:
+        said = command("study", "init", name, "--json")
+        assert (said.code, said.document["code"]) == (2, "study_name")
+        assert not [path for path in home.iterdir() if path.name not in {"tmp", ".local"}]
+
+
+class TestCheck:
+    def test_pass(self, command: Command, home: Path) -> None:
+        """S1: every check has its line."""
+        example(home, tasks=1)
+        said = command("study", "check", "first")
+        assert said.code == 0
+        assert list(said.values) == ["check_status", *(f"check.{name}" for name in CHECKS)]
+        assert said.values["check_status"] == "pass"
+        assert said.values["check.licences"] == "absent"
+        document = command("study", "check", "first/study.yaml", "--json").document
+        assert document == said.values
+
+    def test_fail(self, command: Command, home: Path) -> None:
+        """S1 S65: a check that failed is exit 1, with reason and line."""
+        study = example(home, tasks=1)
+        (study / "tasks" / "note-amber" / "instruction.md").write_bytes(b"Go.\nUse file-notes.\n")
+        said = command("study", "check", "first")
+        assert (said.code, said.values["check.prompt_leak"]) == (1, "fail")
+        assert f"{PREFIX}prompt_leak: task note-amber: instruction.md (line 2) names the skill" in said.err
+
+    def test_a_task_with_an_image(self, command: Command, home: Path) -> None:
+        """S1 S65: refused by name and line, exit 1."""
+        study = example(home, tasks=1)
+        toml = study / "tasks" / "note-amber" / "task.toml"
+        toml.write_text('version = "1.0"\n[environment]\ndocker_image = "x"\nenv = {A = "${B}"}\n')
+        said = command("study", "check", "first")
+        assert (said.code, said.values["check.schema"]) == (1, "fail")
+        assert "environment.docker_image (line 3)" in said.err
+        assert "environment.env (line 4)" in said.err
+
+    def test_a_bad_file(self, command: Command, home: Path) -> None:
+        """S1 S65: line, column and key, exit 2."""
+        example(home, tasks=1, edits={"alpha: 0.05": "alpha: 0\n  beta: 1"})
+        said = command("study", "check", "first")
+        assert "line 34, column 3, /analysis/alpha: " in said.refusal
+        assert "line 35, column 3, /analysis/beta: " in said.refusal
+
+    @pytest.mark.parametrize("name", ["none", "first/tasks"])
+    def test_no_study(self, command: Command, home: Path, name: str) -> None:
+        example(home, tasks=1)
+        said = command("study", "check", name, "--json")
+        assert (said.code, said.document["code"]) == (2, "study_missing")
+
+    def test_no_task(self, command: Command, home: Path) -> None:
+        """S65: a folder without a task is a typed fault."""
+        study = example(home, tasks=1)
+        (study / "empty").mkdir()
+        path = study / "study.yaml"
+        path.write_text(path.read_text().replace("tasks: tasks", "tasks: empty"))
+        assert command("study", "check", "first", "--json").document["code"] == "no_task"
+
+
+class TestPlan:
+    def test_planned_and_looked_at(self, command: Command, home: Path) -> None:
+        """S1: `plan`, the same again, `status` and `amend`, as lines and as JSON."""
+        example(home, tasks=2)
+        said = command("study", "plan", "first", "--out", "R")
+        assert (said.code, list(said.values)) == (0, PLANNED)
+        assert (said.values["trials"], said.values["plan"]) == ("12", "R/plan.json")
+        again = command("study", "plan", "first", "--out", "R", "--json")
+        assert (again.code, again.document["plan_digest"]) == (0, said.values["plan_digest"])
+        assert set(again.document) == set(PLANNED)
+        status = command("study", "status", "R")
+        assert (status.code, list(status.values)) == (0, STATUS)
+        assert status.values["state"] == "planned"
+        assert status.values["eta"] == "unknown"
+        assert set(command("study", "status", "R", "--json").document) == set(STATUS)
+        amended = command("study", "amend", "R", "--set", "/budgets/study/tokens=5", "--reason", "more")
+        assert (amended.code, amended.values) == (0, {"amendment": "1"})
+        late = command("study", "amend", "R", "--set", "/samples=5", "--reason", "more", "--json")
+        assert (late.code, late.document["code"]) == (2, "amendment_refused")
+        assert no_traceback(late)
+
+    def test_another_plan(self, command: Command, home: Path) -> None:
+        """S1: a folder that holds another plan is exit 2, and the field is named."""
+        example(home / "a", tasks=1)
+        example(home / "b", tasks=1, edits={"samples: 3": "samples: 2"})
+        assert command("study", "plan", "a/first", "--out", "R").code == 0
+        said = command("study", "plan", "b/first", "--out", "R", "--json")
+        assert (said.code, said.document["code"]) == (2, "plan_exists")
+        assert "/samples" in said.err
+
+    def test_a_failed_check(self, command: Command, home: Path) -> None:
+        """S1: exit 1, the checks are printed, and nothing is made."""
+        study = example(home, tasks=1)
+        (study / "tasks" / "note-amber" / "solution" / "solve.sh").unlink()
+        said = command("study", "plan", "first", "--out", "R")
+        assert (said.code, said.values["check.oracle"]) == (1, "absent")
+        assert not (home / "R").exists()
+        assert command("study", "plan", "first", "--out", "R", "--allow-missing-oracle").code == 0
+
+    def test_a_named_key(self, command: Command, home: Path) -> None:
+        example(home, tasks=1)
+        assert command("study", "plan", "first", "--out", "R", "--key", "none").code == 2
+        assert command("keys", "new", "mine").code == 0
+        assert command("study", "plan", "first", "--out", "R", "--key", "mine").code == 0
+
+    def test_no_plan_there(self, command: Command, home: Path) -> None:
+        (home / "R").mkdir(mode=0o700)
+        for words in (("status", "R"), ("amend", "R", "--set", "/a=1", "--reason", "x")):
+            said = command("study", *words, "--json")
+            assert (said.code, said.document["code"]) == (2, "plan_missing")
