@@ -63,7 +63,7 @@ class TrialSource(Protocol):
         """What it is."""
         ...
 
-    def open(self, key: TrialKey) -> PrivateRoot | None:
+    def trial(self, key: TrialKey) -> PrivateRoot | None:
         """The folder of a trial, open; None where there is none."""
         ...
 
@@ -79,7 +79,7 @@ class StoredTrials:
     store: TrialStore
     kind: EvidenceSource = EvidenceSource.TRIAL_STORE
 
-    def open(self, key: TrialKey) -> PrivateRoot | None:
+    def trial(self, key: TrialKey) -> PrivateRoot | None:
         """See `TrialSource`."""
         return self.store.trial(key)
 
@@ -99,7 +99,7 @@ class SealedTrials:
     bundle: PilotBundle
     kind: EvidenceSource = EvidenceSource.SEALED_COPIES
 
-    def open(self, key: TrialKey) -> PrivateRoot | None:
+    def trial(self, key: TrialKey) -> PrivateRoot | None:
         """See `TrialSource`."""
         return self.bundle.sealed_trial(key)
 
@@ -146,7 +146,7 @@ class TrialReader:
         """
         try:
             key = TrialKey(*planned.name)
-            trial = self._source.open(key)
+            trial = self._source.trial(key)
         except (TrialError, RootError):
             # No name of a trial, or what lies there is no private folder of ours.
             return MISSING_TRIAL
