@@ -291,6 +291,20 @@ class TestAnswers:
         reply = Reply.of(answer.line, answer.exit_code)
         assert (reply.word, reply.exit_code) == ("protocol_mismatch", 2)
 
+    def test_an_id_in_other_letters_is_taken(self, controller: Controller) -> None:
+        """R12: told before any call, not as something unforeseen."""
+        controller.sampled("s-1")
+        assert controller.sample("S-1").word == "sample_already_exists"
+        assert controller.sample("s-2").word == "ok"
+        assert controller.finalize().word == "ok"
+
+    def test_a_log_folder_that_is_not_ours_costs_no_answer(self, controller: Controller) -> None:
+        """R11: a call whose log could not be written would be lost."""
+        controller.sampled("s-1")
+        (controller.root / "provider-log").chmod(0o755)
+        assert controller.sample("s-2").word == "artifact_root_quarantined"
+        assert controller.calls == 1
+
     def test_the_same_request_twice_makes_one_call(self, controller: Controller) -> None:
         """R9: whatever the request id says."""
         request = sample_request(controller.root)

@@ -169,6 +169,27 @@ class TestSets:
         )
         assert answer(state, "b") == "artifact_root_quarantined"
 
+    def test_a_reservation_beside_the_log_of_its_call_resumes_nothing(self) -> None:
+        """R11: the log says that the one call was made, whatever became of the other records."""
+        state = judge_receipts(replace(AFTER_1, logs=frozenset({"a"})))
+        assert answer(state, "a") == "artifact_root_quarantined"
+        assert state.uncalled == frozenset()
+
+    def test_a_log_without_any_receipt_allows_no_call(self) -> None:
+        """R11: neither of the id that was called nor of another one."""
+        state = judge_receipts(replace(listing("b"), logs=frozenset({"a", "b"})))
+        assert {answer(state, "a"), answer(state, "c")} == {"artifact_root_quarantined"}
+
+    def test_samples_may_have_logs_or_none(self) -> None:
+        """R13: an older installation wrote none."""
+        assert answer(judge_receipts(replace(listing("a", "b"), logs=frozenset({"a"}))), "c") == "allowed"
+
+    def test_an_id_that_differs_in_case_alone_is_taken(self) -> None:
+        """R12: the two would be one file on some systems, so that no system has both."""
+        state = judge_receipts(listing("run-a"))
+        assert answer(state, "RUN-a") == "sample_already_exists"
+        assert answer(state, "run-b") == "allowed"
+
     def test_a_name_that_is_no_receipt_allows_no_call(self) -> None:
         """R11: what cannot be explained is not ignored."""
         assert (

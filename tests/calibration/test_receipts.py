@@ -54,7 +54,17 @@ class TestReading:
         sweep(root)
         assert not leftover.exists()
 
-    @pytest.mark.parametrize("folder", ["sample-ledger", "samples", "observations"])
+    def test_logs_of_calls_are_found_by_name(self, tmp_path: Path) -> None:
+        """R11: what they hold is not asked, only that there was a call."""
+        root = open_out(tmp_path)
+        with root.child("provider-log", create=True) as place:
+            place.publish("a.json", b"x")
+            place.publish("note.txt", b"x")
+        found = read_listing(root)
+        assert found.logs == {"a"}
+        assert found.strays == ("provider-log/note.txt",)
+
+    @pytest.mark.parametrize("folder", ["sample-ledger", "samples", "observations", "provider-log"])
     def test_a_linked_folder_is_not_entered(self, tmp_path: Path, folder: str) -> None:
         """R11: what lies behind a link is not this root's."""
         root = open_out(tmp_path)

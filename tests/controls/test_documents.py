@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.protocol.document import FrozenModel
 
-PREPARED = chain.prepare(request(), lambda size: bytes(range(size)) if size > 1 else b"\0")
+PREPARED = chain.prepare(request(), os.urandom)
 DECISION = decision(PREPARED.selector_input)
 SELECTION = chain.select(PREPARED, DECISION)
 MEASUREMENT = chain.measure(SELECTION, reference())
@@ -59,37 +60,49 @@ FIELDS: dict[type[FrozenModel], tuple[dict[str, Any], str]] = {
     ),
     ControllerState: (
         plain(PREPARED.state),
-        "schema_version artifact_contract selector_input_hash candidate_packages opaque_mapping "
-        "owner_reference_hash request_hash controller_state_hash",
+        (
+            "schema_version artifact_contract selector_input_hash candidate_packages opaque_mapping "
+            "owner_reference_hash request_hash controller_state_hash"
+        ),
     ),
     SelectorInput: (
         plain(PREPARED.selector_input),
-        "schema_version artifact_contract brief brief_hash rubric rubric_hash constraint_spec "
-        "constraint_spec_hash opaque_order candidates selector_input_hash",
+        (
+            "schema_version artifact_contract brief brief_hash rubric rubric_hash constraint_spec "
+            "constraint_spec_hash opaque_order candidates selector_input_hash"
+        ),
     ),
     Selection: (
         plain(SELECTION),
-        "schema_version artifact_contract decision selector_input selector_input_hash brief_hash rubric "
-        "rubric_hash constraint_spec constraint_spec_hash candidate_packages candidate_package_hashes "
-        "opaque_mapping opaque_order owner_reference_hash request_hash selected_package_hash "
-        "selected_scope_contents selected_scope_hashes independence_status independence_boundary "
-        "temporal_boundary artifact_hash",
+        (
+            "schema_version artifact_contract decision selector_input selector_input_hash brief_hash rubric "
+            "rubric_hash constraint_spec constraint_spec_hash candidate_packages candidate_package_hashes "
+            "opaque_mapping opaque_order owner_reference_hash request_hash selected_package_hash "
+            "selected_scope_contents selected_scope_hashes independence_status independence_boundary "
+            "temporal_boundary artifact_hash"
+        ),
     ),
     Measurement: (
         plain(MEASUREMENT),
-        "schema_version artifact_contract selection_artifact_hash selected_package_hash "
-        "owner_reference_hash request_hash measurement_contracts scopes status boundary measurement_hash",
+        (
+            "schema_version artifact_contract selection_artifact_hash selected_package_hash "
+            "owner_reference_hash request_hash measurement_contracts scopes status boundary measurement_hash"
+        ),
     ),
     MatchedCallEvidence: (
         plain(EVIDENCE),
-        "schema_version artifact_contract selection_artifact_hash owner_relative_measurement_hash "
-        "owner_reference_hash scope gate_contract gate_contract_hash allowed_target_differences targets "
-        "fixture_results observation_status matched_call_gate_satisfied status boundary artifact_hash",
+        (
+            "schema_version artifact_contract selection_artifact_hash owner_relative_measurement_hash "
+            "owner_reference_hash scope gate_contract gate_contract_hash allowed_target_differences targets "
+            "fixture_results observation_status matched_call_gate_satisfied status boundary artifact_hash"
+        ),
     ),
     Candidate: (
         plain(candidate("one")),
-        "schema_version artifact_contract brief_hash scope_contents scope_hashes generation_evidence "
-        "package_hash",
+        (
+            "schema_version artifact_contract brief_hash scope_contents scope_hashes generation_evidence "
+            "package_hash"
+        ),
     ),
     OwnerReference: (
         plain(reference()),

@@ -27,10 +27,10 @@ BARE = result(files={"note.txt": b"done\n"})
 ENDINGS = dict.fromkeys((1, 2), [BARE])
 
 
-def recorded(base: Path) -> Recording:
+def recorded(base: Path, source: Path) -> Recording:
     """The steps of one slot, and when each acknowledgement was given."""
     with bench(base) as held:
-        held.plan(example(base, tasks=1, edits={"samples: 3": "samples: 1"}))
+        held.plan(example(source, tasks=1, edits={"samples: 3": "samples: 1"}))
     recording = Recording(base)
     halt = Halt()
 
@@ -52,7 +52,7 @@ def test_of_a_slot(capsys: pytest.CaptureFixture[str]) -> None:
     with fast_folder() as fast:
         base = fast / "base"
         base.mkdir(mode=0o700)
-        recording = recorded(base)
+        recording = recorded(base, fast)
         assert recording.wrong_modes == []
         for image, promised in recording.images(seen):
             images += 1

@@ -1,12 +1,14 @@
 """kill -9 of a run: at every step of its slots, and again and again at random.
 
 One child forks a worker per kill, so that no interpreter has to start for each. `STUDY_KILLS` says how often
-the long run is killed; 50 is what the specification asks for.
+the long run is killed; with 50 it is killed as often as is asked for, and a slot at every single step.
 """
 
 from __future__ import annotations
 
 import os
+
+import pytest
 
 from tests.support.crash_images import fast_folder
 from tests.support.private import child_output
@@ -14,6 +16,9 @@ from tests.support.private import child_output
 BEGIN = """
 import itertools, json, os, pathlib, random, shutil, signal, sys
 from skill_effectiveness.evidence.fsops import RealFs
+from skill_effectiveness.studies.chance import Chance
+from skill_effectiveness.studies.halting import Halt
+from skill_effectiveness.studies.simulated_driver import SimulatedAgent
 from skill_effectiveness.trials.replay import replay
 from tests.support.killing_fs import MortalFs, by_signal
 from tests.support.private import surroundings, wrong_modes
@@ -77,16 +82,25 @@ def whole(folder, clean):
 EVERY_STEP = (
     BEGIN
     + """
+class Draining(SimulatedAgent):
+    def attempt(self, order, place, cancelled):
+        self.halt.request()
+        return super().attempt(order, place, cancelled)
+
 first = base / "planned"
 first.mkdir(mode=0o700)
 with bench(first) as held:
     held.plan(example(first, tasks=1, edits={"samples: 3": "samples: 1"}))
+with bench(first) as held, held.open() as study:
+    agent = Draining(study.plan, study.study().simulated_settings(), Chance(study.seed()), study.around)
+    agent.halt = Halt()
+    assert run(held, agent, halt=agent.halt).status == "drained"
 shutil.copytree(first, base / "clean")
 run_in(base / "clean")
 with bench(base / "clean") as held:
     clean = outcomes(held)
 assert len(clean) == 2
-for nth in itertools.count(1):
+for nth in itertools.count(number, 4):
     folder = base / str(nth)
     shutil.copytree(first, folder)
     if not killed(folder, nth): break
@@ -96,7 +110,7 @@ for nth in itertools.count(1):
     agree(before, after)
     assert whole(folder, clean) == 0, nth
     shutil.rmtree(folder)
-print(nth - 1)
+print(nth)
 """
 )
 
@@ -108,7 +122,7 @@ base.joinpath("clean").mkdir(mode=0o700)
 for folder in ("clean", "killed"):
     base.joinpath(folder).mkdir(mode=0o700, exist_ok=True)
     with bench(base / folder) as held:
-        held.plan(example(base / folder, tasks=max(3, number // 3), edits={
+        held.plan(example(base / folder, tasks=min(12, max(3, number // 3)), edits={
             "samples: 3": "samples: 3\\nattempts: 5",
             "effect: 0.4": "effect: 0.4\\n    endings: {crashed: 0.1, provider_error: 0.2, void: 0.05}"}))
 run_in(base / "clean", jobs=2)
@@ -133,18 +147,26 @@ print(kills, len(clean), lost)
 )
 
 
-def test_at_every_step() -> None:
-    """E54 S23 S24 F3 F10: killed before each step and in the middle of each write, the run goes on."""
+KILLS = int(os.environ.get("STUDY_KILLS", "8"))
+STARTS = (1, 2, 3, 4) if KILLS >= 50 else (1,)
+"""Which of four steps in a row a run is killed at; all of them where time is given."""
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_at_every_step(start: int) -> None:
+    """E54 S23 S24 F3 F10: killed before a step and in the middle of each write, the run goes on.
+
+    From the start of a study's last slot to the close of its batch.
+    """
     with fast_folder() as base:
-        steps = int(child_output(EVERY_STEP, base, "0"))
-    assert steps >= 80
+        steps = int(child_output(EVERY_STEP, base, str(start)))
+    assert steps >= 60
 
 
 def test_again_and_again() -> None:
     """S23 S28 F4: every acknowledged trial once, none twice, with the digests it was acknowledged with."""
-    wanted = int(os.environ.get("STUDY_KILLS", "8"))
     with fast_folder() as base:
-        kills, slots, lost = map(int, child_output(AT_RANDOM, base, str(wanted)).split())
-    assert kills == wanted
+        kills, slots, lost = map(int, child_output(AT_RANDOM, base, str(KILLS)).split())
+    assert kills == KILLS
     assert slots >= 18
     assert lost <= slots // 6

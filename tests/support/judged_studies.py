@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from skill_effectiveness.calibration.licensing import seal_licence
+from skill_effectiveness.evidence.canonical import digest_text
 from skill_effectiveness.providers import SimulatedReviewer, SimulatedSettings
-from skill_effectiveness.studies.agents import bound_agent
+from skill_effectiveness.studies.chance import Chance
 from skill_effectiveness.studies.evidence_reading import RootReader
 from skill_effectiveness.studies.executors import thread_executor
 from skill_effectiveness.studies.halting import Halt
 from skill_effectiveness.studies.judging import judge_study
 from skill_effectiveness.studies.runner import RunParts, RunStatus, run_study
+from skill_effectiveness.studies.simulated_driver import SimulatedAgent
 from skill_effectiveness.studies.table_building import build_tables
 from skill_effectiveness.studies.trial_rows import StudyEvidence
 from tests.support.licences import licence_of
@@ -77,7 +80,9 @@ class JudgedStudy:
     def run(self) -> None:
         """Run it to its end."""
         with self.place.open(self.out) as study, thread_executor(1) as executor:
-            parts = RunParts(study, self.place.state, bound_agent(study), executor, 1, Halt(), Unwatched())
+            settings = study.study().simulated_settings()
+            agent = SimulatedAgent(study.plan, settings, Chance(study.seed()), study.around)
+            parts = RunParts(study, self.place.state, agent, executor, 1, Halt(), Unwatched())
             assert run_study(parts).status is RunStatus.COMPLETE
 
     def judge(self, around: Surroundings | None = None, **given: Callable[..., object]) -> Judged:
@@ -125,3 +130,17 @@ def ready(folder: Path, **given: object) -> Iterator[JudgedStudy]:
     with planned(folder, **given) as study:  # type: ignore[arg-type]
         study.run()
         yield study
+
+
+@contextmanager
+def taken(shelf: Path, folder: Path, *, judged: bool = False, **given: object) -> Iterator[JudgedStudy]:
+    """A copy of such a study that was run, perhaps judged, once for all tests with this shelf."""
+    source = shelf / digest_text(repr((judged, sorted(given.items())))).removeprefix("sha256:")[:8]
+    if not source.exists():
+        source.mkdir()
+        with ready(source, **given) as made:
+            if judged:
+                made.judge()
+    shutil.copytree(source, folder / "taken")
+    with bench(folder / "taken") as place:
+        yield JudgedStudy(place)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.plan import StudyPlan
 
 SEED = bytes(32)
+MANIFEST = "sha256:" + "e" * 64
 CHECKED = CheckReport(tuple(CheckResult(name, CheckStatus.PASS) for name in CheckName), oracle_needed=True)
 """A report in which everything passed, for tests that have no use for the scripts' being run."""
 
@@ -77,6 +78,7 @@ class Bench:
             state=self.state,
             seed=SEED,
             checked=CHECKED,
+            manifest=lambda: MANIFEST,
         )
         return replace(request, **others)  # type: ignore[arg-type]
 

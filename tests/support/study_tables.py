@@ -40,7 +40,7 @@ def trial(slot: int, task_id: str, arm: str, sample: int, reward: float | None =
         reward=reward,
         passed=None if reward is None else reward >= 1,
         value=reward,
-        exposed="no" if arm == "off" else "yes",
+        exposed="unverified" if missing else "yes",
         invoked="no" if arm == "off" else "unverified",
         safety_failure=None if missing else False,
         model_requested="model-1",

@@ -91,10 +91,12 @@ class RootState:
             raise _quarantined(
                 f"The id {self.reserved} is reserved and nothing else may be sampled before it"
             )
-        if sample_id in self.complete:
+        # Ids become file names, of which two that differ in case alone cannot stand side by side.
+        taken = next((held for held in self.complete if held.casefold() == sample_id.casefold()), None)
+        if taken is not None:
             raise CalibrationError(
                 CalibrationCode.SAMPLE_ALREADY_EXISTS,
-                f"The sample {sample_id} exists already; take another id.",
+                f"The sample {taken} exists already; take another id.",
             )
         if len(self.complete) >= SAMPLE_LIMIT:
             raise CalibrationError(
@@ -203,6 +205,7 @@ def _check_strays(listing: Listing) -> None:
 def _reserved_id(listing: Listing) -> str | None:
     """The one id that holds a valid reservation of this root and nothing else."""
     alone = set(listing.ledgers) - set(listing.intents) - set(listing.samples) - set(listing.observations)
+    alone -= listing.logs
     if len(alone) != 1:
         return None
     (sample_id,) = alone
@@ -211,7 +214,7 @@ def _reserved_id(listing: Listing) -> str | None:
 
 def _uncalled(listing: Listing, sample_id: str) -> bool:
     """Whether an id has nothing but what stands before a call, and its ledger entry says so."""
-    later = sample_id in listing.samples or sample_id in listing.observations
+    later = any(sample_id in held for held in (listing.samples, listing.observations, listing.logs))
     return not later and _is_reserved(listing, sample_id)
 
 
@@ -237,6 +240,8 @@ def _check_sets(listing: Listing, expected: set[str]) -> None:
             raise _quarantined(f"Ledger and {what}s name different ids ({odd})")
     if orphans := set(listing.observations) - expected:
         raise _quarantined(f"The observation of {min(orphans)} has no sample")
+    if orphans := listing.logs - expected:
+        raise _quarantined(f"A call of {min(orphans)} was made, as its log says, and has no sample")
 
 
 def _written_form(listing: Listing, sample_id: str) -> Canonical | None:

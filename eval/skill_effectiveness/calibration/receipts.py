@@ -63,6 +63,7 @@ class Listing:
         samples: likewise.
         observations: likewise.
         strays: names that are no receipt.
+        logs: ids of calls that left a private log, each of which was made therefore.
         orientation_key: what the samples were drawn with; None when there is none.
     """
 
@@ -72,6 +73,7 @@ class Listing:
     samples: Mapping[str, Found]
     observations: Mapping[str, Found]
     strays: tuple[str, ...] = ()
+    logs: frozenset[str] = frozenset()
     orientation_key: Found | None = field(default=None, repr=False)
 
 
@@ -93,13 +95,15 @@ def read_listing(root: PrivateRoot) -> Listing:
     ledgers, ledger_strays = _read_folder(root, LEDGERS, {"receipt": _RECEIPT})
     both, sample_strays = _read_folder(root, SAMPLES, {"intent": _INTENT, "receipt": _RECEIPT})
     observations, observation_strays = _read_folder(root, OBSERVATIONS, {"receipt": _RECEIPT})
+    logs, log_strays = _read_folder(root, PROVIDER_LOG, {"receipt": _RECEIPT})
     return Listing(
         artifact_root_hash=artifact_root_hash(root),
         ledgers=ledgers["receipt"],
         intents=both["intent"],
         samples=both["receipt"],
         observations=observations["receipt"],
-        strays=(*ledger_strays, *sample_strays, *observation_strays),
+        strays=(*ledger_strays, *sample_strays, *observation_strays, *log_strays),
+        logs=frozenset(logs["receipt"]),
         orientation_key=_read_key(root),
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typer
 
-from skill_effectiveness.cli import study_judge, study_plan, study_run, study_status
+from skill_effectiveness.cli import study_judge, study_plan, study_report, study_run, study_status
 
 app = typer.Typer(help="Plan, run, judge and report a study.", rich_markup_mode=None)
 
@@ -19,3 +19,4 @@ app.command("status")(study_status.status)
 app.command("run")(study_run.run)
 app.command("watch")(study_run.watch)
 app.command("judge")(study_judge.judge)
+app.command("report")(study_report.report)

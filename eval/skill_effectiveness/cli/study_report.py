@@ -1,17 +1,80 @@
-"""What `run.py study report` and `quick` say of results, and the exit code they end with (studies.md)."""
+"""`run.py study report`: what a study says, and the exit code it ends with (studies.md, sections 0 and 7)."""
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Final
 
-from skill_effectiveness.cli import screen
+import typer
+
+from skill_effectiveness.cli import crash, screen
+from skill_effectiveness.cli.door import surroundings
+from skill_effectiveness.cli.interruption import told_how_to_go_on
+from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - typer reads the annotations
+from skill_effectiveness.cli.refusals import CommandCode, Refusal
+from skill_effectiveness.cli.study_keys import state_root
+from skill_effectiveness.cli.study_status import StudyFolder, open_study  # noqa: TC001 - likewise
+from skill_effectiveness.studies.analysis.conclusions import Word  # noqa: TC001 - likewise
+from skill_effectiveness.studies.report_files import PAGE, REPORT
+from skill_effectiveness.studies.reporting import RESULTS_PATH, report_study
 from skill_effectiveness.studies.results import SYNTHETIC_TIER
 from skill_effectiveness.studies.sentences import three_sentences
 
 if TYPE_CHECKING:
-    from skill_effectiveness.studies.analysis.conclusions import Word
     from skill_effectiveness.studies.results import Results
+
+LONGEST_REASON: Final = 10_000
+
+Required = Annotated[
+    Word | None,
+    typer.Option("--require", help="The word that must come out; another one is exit 1.", metavar="WORD"),
+]
+
+
+def report(
+    folder: StudyFolder,
+    *,
+    require: Required = None,
+    abandon: Annotated[
+        str | None,
+        typer.Option(help="Why open slots and votes are given up; kept in the report.", metavar="TEXT"),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Make known which arm was which, analyse, and write the folder `report`.
+
+    Nothing can be run or asked afterwards. The same evidence gives the same report. Exit 0: the gate passed.
+    1: it failed, or another word came out than was required. 2: slots or votes are open and not given up.
+    3: by design not evaluated, since the study is synthetic or planned no reviewer.
+    """
+    with (
+        told_how_to_go_on(screen.complain, lambda: "the same line goes on."),
+        state_root(surroundings()) as state,
+        open_study(folder) as study,
+        crash.kept_in(study.root),
+        study.lock().hold(action="study report"),
+        study.journal(state) as journal,
+    ):
+        results = report_study(study, journal, abandon=None if abandon is None else reason_of(abandon))
+        place = study.root.path
+    code = tell_report(results, RESULTS_PATH, required=require, as_json=as_json)
+    screen.complain(f"look at {place / REPORT / PAGE}")
+    return code
+
+
+def reason_of(text: str) -> str:
+    """A person's reason, as a journal can hold it.
+
+    Raises:
+        Refusal: `usage`.
+    """
+    reason = text.strip()
+    if not reason or len(reason) > LONGEST_REASON or not reason.isprintable():
+        raise Refusal(
+            CommandCode.USAGE,
+            f"A reason is one line of 1 to {LONGEST_REASON:,} characters that can be printed; write one.",
+        )
+    return reason
 
 
 class ReportExit(IntEnum):
@@ -34,29 +97,36 @@ def tell_report(results: Results, place: str, *, required: Word | None, as_json:
     Returns:
         `exit_of(results, required)`.
     """
+    screen.results(report_values(results, place, as_json=as_json), as_json=as_json)
+    tell_sentences(results)
+    return exit_of(results, required)
+
+
+def report_values(results: Results, place: str, *, as_json: bool) -> dict[str, object]:
+    """What machines are told of results."""
     primary = results.primary
     interval = primary.interval
-    screen.results(
-        {
-            "gate_status": results.verdict.gate_status,
-            "verdict_tier": results.verdict.verdict_tier and str(results.verdict.verdict_tier),
-            "conclusion": str(primary.conclusion),
-            "effect": _rounded(primary.effect),
-            "interval": _ends(interval.low, interval.high, as_json=as_json) if interval else None,
-            "p": _chance(primary.p),
-            "tasks": primary.tasks,
-            "to_decide_tasks": primary.to_decide and primary.to_decide.tasks,
-            "result": place,
-        },
-        as_json=as_json,
-    )
+    return {
+        "gate_status": results.verdict.gate_status,
+        "verdict_tier": results.verdict.verdict_tier and str(results.verdict.verdict_tier),
+        "conclusion": str(primary.conclusion),
+        "effect": _rounded(primary.effect),
+        "interval": _ends(interval.low, interval.high, as_json=as_json) if interval else None,
+        "p": _chance(primary.p),
+        "tasks": primary.tasks,
+        "to_decide_tasks": primary.to_decide and primary.to_decide.tasks,
+        "result": place,
+    }
+
+
+def tell_sentences(results: Results) -> None:
+    """Estimate, cost and what would decide, for people."""
     for sentence in three_sentences(results):
         screen.complain(sentence)
     if results.verdict.verdict_tier == SYNTHETIC_TIER:
         screen.complain(
             "The study is synthetic: it shows how the machinery works and is evidence for nothing."
         )
-    return exit_of(results, required)
 
 
 def exit_of(results: Results, required: Word | None) -> ReportExit:

@@ -113,7 +113,7 @@ class NoTrials:
 
     kind = EvidenceSource.NONE
 
-    def open(self, _key: TrialKey) -> PrivateRoot | None:
+    def trial(self, _key: TrialKey) -> PrivateRoot | None:
         """See `TrialSource`."""
         return None
 
