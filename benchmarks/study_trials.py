@@ -2,7 +2,7 @@
 
 | figure | goal |
 |---|---|
-| `study_trial_cold` | a process from its start to the end of a first trial, against one mock sample in Inspect |
+| `study_trial_cold` | a process from start to end of a first trial, against one mock sample in Inspect |
 | `study_trials` | seconds per trial, durable, against as many mock samples; the memory that a run takes |
 | `study_trials_growth` | per trial at the larger size against the smaller |
 | `study_status` | seconds and memory of the status of 100,000 trials |
@@ -124,7 +124,7 @@ def child(code: str, *arguments: object) -> tuple[float, dict[str, Any]]:
     environ = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     command = [sys.executable, "-c", code, *map(str, arguments)]
     start = time.perf_counter()
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own code
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environ)  # noqa: S603 - our own code
     lines = done.stdout.splitlines()
     return time.perf_counter() - start, json.loads(lines[-1]) if lines else {}
 

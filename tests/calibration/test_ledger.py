@@ -186,9 +186,9 @@ class TestSets:
 
     def test_an_id_that_differs_in_case_alone_is_taken(self) -> None:
         """R12: the two would be one file on some systems, so that no system has both."""
-        state = judge_receipts(listing("run-a"))
-        assert answer(state, "RUN-a") == "sample_already_exists"
-        assert answer(state, "run-b") == "allowed"
+        state = judge_receipts(listing("a"))
+        assert answer(state, "A") == "sample_already_exists"
+        assert answer(state, "b") == "allowed"
 
     def test_a_name_that_is_no_receipt_allows_no_call(self) -> None:
         """R11: what cannot be explained is not ignored."""

@@ -60,6 +60,8 @@ class TestHelp:
             ("reviewers",), ("reviewers", "score"), ("reviewers", "seal"), ("reviewers", "demo"),
             ("keys",), ("keys", "new"), ("keys", "show"), ("keys", "export"),
             ("journal",), ("journal", "verify"), ("journal", "repin"),
+            ("study",), ("study", "init"), ("study", "check"), ("study", "plan"), ("study", "status"),
+            ("study", "amend"),
             ("licence",), ("licence", "issue"), ("licence", "show"), ("licence", "check"),
             ("pair",), ("pair", "blind"), ("gate",), ("gate", "replicate"),
             ("arms",), ("arms", "freeze"), ("arms", "plan"),

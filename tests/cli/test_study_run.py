@@ -4,41 +4,60 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from skill_effectiveness.cli.study_progress import StudyProgress
+from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.studies.status import first_status
 from tests.support.crash_images import fast_folder
 from tests.support.private import REPOSITORY
 from tests.support.studies import bench, example
-from tests.support.study_runs import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 RUN_KEYS = ["run_status", "slots", "ended", "attempts", "tokens", "cost_units"]
 WATCH_KEYS = ["state", "slots", "ended", "classes", "tokens", "cost_units", "eta"]
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A folder with a planned study of four slots in `R`, and a home of its own."""
+@pytest.fixture(scope="module")
+def plans() -> Iterator[Path]:
+    """Where studies that were planned once are kept, to be copied."""
     with fast_folder() as folder:
-        (folder / "home").mkdir(mode=0o700)
         yield folder
 
 
+@pytest.fixture
+def place(plans: Path) -> Iterator[Path]:
+    """A folder for one test, beside those plans."""
+    with tempfile.TemporaryDirectory(dir=plans) as folder:
+        yield Path(folder)
+
+
 def planned(place: Path, **edits: str) -> None:
+    """Have a planned study of four slots in `R`, with a home of its own; copied where there is one already."""
     texts = {"samples: 3": "samples: 1"} | {key.replace("__", ": "): value for key, value in edits.items()}
-    with bench(place) as held:
-        held.plan(example(place, edits=texts))
+    kept = place.parent / f"plan-{digest_object(texts)[-16:]}"
+    if not kept.exists():
+        (kept / "home").mkdir(mode=0o700, parents=True)
+        done = study(kept, "plan", str(example(kept, edits=texts)), "--out", str(kept / "R"))
+        assert done.returncode == 0, done.stderr
+    shutil.copytree(kept, place, dirs_exist_ok=True)
+
+
+def rows(place: Path) -> list[dict[str, Any]]:
+    """The journal as it lies there, as far as its lines are whole."""
+    data = (place / "R/journal/000001.jsonl").read_bytes()
+    return [json.loads(line) for line in data.splitlines(keepends=True) if line.endswith(b"\n")]
 
 
 def command(place: Path, *words: str) -> list[str]:
@@ -50,7 +69,7 @@ def environ(place: Path) -> dict[str, str]:
     return {
         "HOME": str(place / "home"),
         "PATH": os.environ["PATH"],
-        "XDG_STATE_HOME": str(place / "home"),
+        "XDG_STATE_HOME": str(place / "home" / "state"),
     }
 
 
@@ -146,10 +165,10 @@ def begun(place: Path) -> subprocess.Popen[str]:
         text=True,
     )
     until = time.monotonic() + 30
-    with bench(place) as held:
-        while not any(row["type"] == "slot_started" for row in rows_of(held)):
-            assert time.monotonic() < until, running.communicate()
-            time.sleep(0.02)
+    while not any(row["type"] == "slot_started" for row in rows(place)):
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
     return running
 
 
@@ -184,8 +203,7 @@ def test_ctrl_c_twice_stops(place: Path) -> None:
     out, err = running.communicate(timeout=30)
     assert running.returncode == 130, err
     assert (values(out)["run_status"], values(out)["ended"]) == ("drained", "0")
-    with bench(place) as held:
-        ended = [row["body"] for row in rows_of(held) if row["type"] == "attempt_ended"]
+    ended = [row["body"] for row in rows(place) if row["type"] == "attempt_ended"]
     assert [(row["class"], row["detail"]) for row in ended] == [("interrupted", "stopped")]
 
 

@@ -181,6 +181,17 @@ def test_a_document_that_is_no_object(value: object) -> None:
     assert faults_of(Sheet, value) == [(D.WRONG_TYPE, "")]
 
 
+class Twins(Frozen):
+    twins: tuple[Row, Row]
+
+
+def test_an_item_that_a_fixed_list_lacks_is_named() -> None:
+    """E7: the pointer is the place where it belongs."""
+    with pytest.raises(DocumentError) as caught:
+        validate(Twins, {"twins": [{"case": "x", "verdict": "win"}]})
+    assert [(fault.code, fault.where) for fault in caught.value.faults] == [(D.MISSING_FIELD, "/twins/1")]
+
+
 def test_every_misfit_is_told_at_once() -> None:
     """E7: all faults of a document together."""
     assert faults_of(Sheet, {"share": "x", "rows": [{}], "more": 1}) == [

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pytest
 
+from skill_effectiveness.evidence.appender import Appender
 from skill_effectiveness.evidence.faults import FileCode, FileError, LockError
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection, RecordingFs
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.journal import Entry, Journal
 from skill_effectiveness.evidence.journal_faults import JournalCode, JournalError, JournalStatus
+from skill_effectiveness.evidence.journal_store import Store
 from skill_effectiveness.evidence.lock import Lock, LockLevel
 from tests.support.crash_images import fast_folder
 from tests.support.journals import FORMS, ZEROS, Desk, add, edited, lines, numbers, put_lines
@@ -307,6 +309,29 @@ class TestWhatFails:
             failing.next(errno.EIO, nth)
             with pytest.raises(FileError):
                 add(journal, 2)
+            assert code_of(add, journal, 3) is JournalCode.JOURNAL_DEAD
+        with desk.open() as journal:
+            assert numbers(journal) == [0, 1, 2]
+            add(journal, 3)
+        assert desk.verify().status is JournalStatus.INTACT
+
+    @pytest.mark.parametrize(("part", "step"), [(Appender, "append"), (Store, "put_pin"), (Store, "commit")])
+    def test_after_a_signal_between_two_steps_the_object_is_dead(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch, part: type, step: str
+    ) -> None:
+        """E39: a handler that raises leaves rows the object does not know of; none is ever put on top."""
+        desk.fill(2)
+        done = getattr(part, step)
+
+        def interrupted(*arguments: object) -> None:
+            done(*arguments)
+            raise KeyboardInterrupt
+
+        with desk.open() as journal:
+            with monkeypatch.context() as patch:
+                patch.setattr(part, step, interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    add(journal, 2)
             assert code_of(add, journal, 3) is JournalCode.JOURNAL_DEAD
         with desk.open() as journal:
             assert numbers(journal) == [0, 1, 2]

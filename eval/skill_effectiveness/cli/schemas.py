@@ -27,6 +27,7 @@ from skill_effectiveness.calibration.sealing import SealPredicate
 from skill_effectiveness.calibration.sheet import MetricsSheet
 from skill_effectiveness.protocol.published import published_models
 from skill_effectiveness.studies.results import Results
+from skill_effectiveness.studies.voting import VoteDocument
 from skill_effectiveness.trials.adjudication import Adjudication
 from skill_effectiveness.trials.blinding import BlindOutcome, JudgeInput, LeakDocument, PairMapping
 from skill_effectiveness.trials.gate_result import GateResult
@@ -66,6 +67,7 @@ RECORDS: Final[dict[str, type[BaseModel]]] = {
     "pilot-trial-record": TrialRecord,
     "smoke-result": SmokeResult,
     "study-results": Results,
+    "study-vote": VoteDocument,
     "replicated-advisory-report": ReplicatedAdvisoryReport,
     "terminal-verdict-summary": TerminalVerdictSummary,
     "trial-grade": GradeDocument,

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import typer
 
-from skill_effectiveness.cli import study_judge, study_plan, study_report, study_run, study_status
+from skill_effectiveness.cli import (
+    study_demo,
+    study_judge,
+    study_plan,
+    study_report,
+    study_run,
+    study_seal,
+    study_status,
+)
 
 app = typer.Typer(help="Plan, run, judge and report a study.", rich_markup_mode=None)
 
@@ -20,3 +28,6 @@ app.command("run")(study_run.run)
 app.command("watch")(study_run.watch)
 app.command("judge")(study_judge.judge)
 app.command("report")(study_report.report)
+app.command("seal")(study_seal.seal)
+app.command("prove")(study_seal.prove)
+app.command("demo")(study_demo.demo)

@@ -13,8 +13,8 @@ from skill_effectiveness.cli.interruption import told_how_to_go_on
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - typer reads the annotations
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.cli.study_keys import state_root
-from skill_effectiveness.cli.study_status import StudyFolder, open_study  # noqa: TC001 - likewise
-from skill_effectiveness.studies.analysis.conclusions import Word  # noqa: TC001 - likewise
+from skill_effectiveness.cli.study_status import StudyFolder, open_study
+from skill_effectiveness.studies.analysis.conclusions import Word
 from skill_effectiveness.studies.report_files import PAGE, REPORT
 from skill_effectiveness.studies.reporting import RESULTS_PATH, report_study
 from skill_effectiveness.studies.results import SYNTHETIC_TIER

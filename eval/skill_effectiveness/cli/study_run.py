@@ -51,7 +51,7 @@ def run(
         crash.kept_in(study.root),
         thread_executor(jobs) as executor,
         StudyProgress(study.plan.name, study.plan.allocation.slots) as progress,
-        _draining(halt),
+        draining(halt),
     ):
         agent = bound_agent(study)
         outcome = run_study(RunParts(study, state, agent, executor, jobs, halt, progress))
@@ -59,7 +59,7 @@ def run(
 
 
 @contextmanager
-def _draining(halt: Halt) -> Iterator[None]:
+def draining(halt: Halt) -> Iterator[None]:
     """Within it SIGINT drains and then stops the run instead of ending the command.
 
     Whatever else ends the block stops the run as well, so that nobody waits for an agent in vain.

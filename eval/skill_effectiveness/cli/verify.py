@@ -1,20 +1,42 @@
-"""`run.py verify`: check a sealed folder offline, by number, with a public key (evidence.md, section 9)."""
+"""`run.py verify`: check a sealed folder offline, by number, with a public key (evidence.md, section 9).
+
+Which kind of folder it is says the predicate type of its seal: an examination of a reviewer (calibration.md
+section 7), the bundle of a study, or the proof of one of its trials (studies.md section 8). A seal that
+cannot be read is judged as what its name says.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from skill_effectiveness.calibration.sealing import verify_folder
+from skill_effectiveness.calibration.sealing import SEAL, SEAL_LIMIT, SealPredicate, verify_folder
 from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.boundary import ExitCode
 from skill_effectiveness.cli.door import absolute, surroundings
 from skill_effectiveness.cli.keys import AsJson, public_key
+from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.fsops import read_public
+from skill_effectiveness.evidence.seal import PredicateType, unverified
+from skill_effectiveness.studies.bundle_form import ENVELOPE, ENVELOPE_LIMIT, OPENINGS, PREDICATES
+from skill_effectiveness.studies.plan_seal import PLAN
+from skill_effectiveness.studies.verification import verify_bundle
 
 if TYPE_CHECKING:
-    from skill_effectiveness.calibration.sealing import FolderVerification
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
+
+    from skill_effectiveness.calibration.sealing import FolderVerification, NumberedCheck
+    from skill_effectiveness.evidence.fsops import FileSystem
+    from skill_effectiveness.studies.verification import StudyVerification
+
+_TYPES: Final[Mapping[PredicateType, type[BaseModel]]] = {
+    PredicateType.CALIBRATION: SealPredicate,
+    **PREDICATES,
+}
 
 
 def verify(
@@ -23,13 +45,69 @@ def verify(
     *,
     as_json: AsJson = False,
 ) -> int:
-    """Check a sealed folder. Exit 0: every check passed. 1: one failed. 2: no folder, seal or key to read."""
+    """Check a sealed folder: of an examination, of a study, or the proof of one trial.
+
+    Exit 0: every check passed. 1: one failed. 2: no folder, seal or key to read.
+    """
     around = surroundings()
-    found = verify_folder(absolute(folder), public_key(pub, around), fs=around.fs)
-    for check in found.checks:
+    place, key = absolute(folder), public_key(pub, around)
+    if is_of_a_study(place, around.fs):
+        found = verify_bundle(place, key, fs=around.fs)
+        told, passed = study_values(found), found.passed
+        show_checks(found.checks)
+    else:
+        pair = verify_folder(place, key, fs=around.fs)
+        told, passed = values(pair), pair.passed
+        show_checks(pair.checks)
+    screen.results(told, as_json=as_json)
+    return ExitCode.DONE if passed else ExitCode.NOT_PASSED
+
+
+def is_of_a_study(folder: Path, fs: FileSystem) -> bool:
+    """Whether a folder is to be judged as a study's: by its seal, else by what lies there."""
+    for name, limit in ((ENVELOPE, ENVELOPE_LIMIT), (SEAL, SEAL_LIMIT)):
+        kind = _sealed_kind(folder / name, limit, fs)
+        if kind is not None:
+            return kind is PredicateType.BUNDLE
+    if _exists(folder / SEAL, fs):
+        return False
+    return any(_exists(folder / name, fs) for name in (ENVELOPE, OPENINGS, PLAN))
+
+
+def _sealed_kind(path: Path, limit: int, fs: FileSystem) -> PredicateType | None:
+    """What a seal is about, whoever signed it; None where nothing can be read."""
+    try:
+        statement, _ = unverified(read_public(fs, path, limit), _TYPES)
+    except EvidenceError:
+        return None
+    return statement.predicate_type
+
+
+def _exists(path: Path, fs: FileSystem) -> bool:
+    try:
+        fs.lstat(None, str(path))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def show_checks(checks: tuple[NumberedCheck, ...]) -> None:
+    """Every check on a line, for people."""
+    for check in checks:
         screen.complain(f"{check.number:>2} {_word(check.passed):<7} {check.sentence}")
-    screen.results(values(found), as_json=as_json)
-    return ExitCode.DONE if found.passed else ExitCode.NOT_PASSED
+
+
+def study_values(found: StudyVerification) -> dict[str, object]:
+    """The result lines of one bundle; what the study says only when everything passed."""
+    lines: dict[str, object] = {"verify_status": "pass" if found.passed else "fail"}
+    lines |= {f"check.{check.number}": _word(check.passed) for check in found.checks}
+    if found.trial is not None:
+        return lines | {"trial": found.trial or None}
+    results = found.results
+    return lines | {
+        "verdict_tier": None if results is None else _text(results.verdict.verdict_tier),
+        "conclusion": None if results is None else str(results.primary.conclusion),
+    }
 
 
 def values(found: FolderVerification) -> dict[str, object]:
@@ -46,6 +124,10 @@ def values(found: FolderVerification) -> dict[str, object]:
             "synthetic": found.calibration.synthetic,
         }
     return lines
+
+
+def _text(value: str | None) -> str | None:
+    return None if value is None else str(value)
 
 
 def _word(passed: bool | None) -> str:  # noqa: FBT001 - three states of one value

@@ -206,7 +206,10 @@ def check_selection(selection: Selection) -> None:
     }
     state = sealed(ControllerState, fields)
     again = select(Preparation(_claim(state), state, selection.selector_input), selection.decision)
-    _demand(again == selection, "the selection does not follow from its parts")
+    _demand(
+        again == selection,
+        f"the artifact_hash {selection.artifact_hash} is not that of the selection's own parts",
+    )
 
 
 def measure(selection: Selection, reference: OwnerReference) -> Measurement:
@@ -250,7 +253,10 @@ def check_measurement(selection: Selection, reference: OwnerReference, measureme
     Raises:
         ControlError: as `measure`, or `chain_broken`.
     """
-    _demand(measure(selection, reference) == measurement, "the measurement is not that of these documents")
+    _demand(
+        measure(selection, reference) == measurement,
+        f"the measurement_hash {measurement.measurement_hash} is not that of these documents",
+    )
 
 
 def _demand(holds: bool, told: str) -> None:  # noqa: FBT001 - a condition is what it is about

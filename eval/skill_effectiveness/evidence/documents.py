@@ -172,7 +172,10 @@ def _segments(detail: ErrorDetails, value: object) -> list[str | int]:
 
 
 def _leads_on(node: object, step: str | int) -> bool:
-    return step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int)
+    if isinstance(node, list):
+        # The place of an item that a fixed list lacks is none of the document.
+        return isinstance(step, int) and step < len(node)
+    return isinstance(node, dict) and step in node
 
 
 _SENTENCES: Final = {

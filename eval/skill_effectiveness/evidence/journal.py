@@ -167,7 +167,7 @@ class Journal(OpenJournal):
         time = row_time(self._around.now())
         members = [self._members(entry, time) for entry in rows]
         with self._lock.hold(wait, f"append to {self._where}"):
-            self._store.demand_as_remembered()
+            self._store.demand_as_remembered(self._end)
             self._rotate()
             return self._commit(members)
 

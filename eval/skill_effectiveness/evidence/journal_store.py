@@ -181,28 +181,34 @@ class Store:
 
     # Appending.
 
-    def demand_as_remembered(self) -> None:
-        """Demand that nobody else wrote since this store did.
+    def demand_as_remembered(self, end: Position) -> None:
+        """Demand that nobody else wrote since this store did, and that its last write came to its end.
+
+        Args:
+            end: of the rows, as the caller knows it.
 
         Raises:
             JournalError: `journal_dead`, `journal_changed`.
             FileError: rows or pin could not be looked at.
         """
-        if self._dead or self._appender is None or not self._appender.alive:
+        # A signal may raise between any two steps; what was written then may be more than the caller knows.
+        expected = end.offset if end.segment == self.segment else 0
+        appender = self._appender
+        if self._dead or appender is None or not appender.alive or appender.size != expected:
             sentence = f"{self._where} was closed, or a write failed half-way. {_AGAIN}"
             raise refusal(JournalCode.JOURNAL_DEAD, self._where, sentence)
-        if not self._appender.is_as_remembered() or not self._pin_is_as_remembered():
+        if not appender.is_as_remembered() or not self._pin_is(self._pin_data):
             sentence = (
                 f"{self._where} or its pin was changed by another program since it was opened. {_AGAIN}"
             )
             raise refusal(JournalCode.JOURNAL_CHANGED, self._where, sentence)
 
-    def _pin_is_as_remembered(self) -> bool:
+    def _pin_is(self, data: bytes | None) -> bool:
         try:
-            return self._root.read(self._layout.pin, PIN_LIMIT) == self._pin_data
+            return self._root.read(self._layout.pin, PIN_LIMIT) == data
         except FileError as error:
             if error.code is FileCode.MISSING:
-                return self._pin_data is None
+                return data is None
             if error.code is FileCode.FILE_SIZE:
                 return False
             raise
@@ -227,14 +233,14 @@ class Store:
         appender = self._appender
         if appender is None:
             raise ValueError("no file is attached")
-        size = appender.size
+        size, former = appender.size, self._pin_data
         appender.append(b"\n".join((*lines, b"")))
         end = Position(start.count + len(lines), head, self.segment, appender.size)
         try:
             self.put_pin(pin_of(end))
         except BaseException:
             # Rows that the pin on the disk may name already must stay: it may lag, never lead.
-            if self._pin_is_known_unchanged():
+            if self._pin_is_surely(former):
                 appender.undo(size)
             else:
                 self._dead = True
@@ -267,9 +273,9 @@ class Store:
         if self._copies is not None:
             self._copies.replace(self._copy_name, data)
 
-    def _pin_is_known_unchanged(self) -> bool:
+    def _pin_is_surely(self, data: bytes | None) -> bool:
         try:
-            return self._pin_is_as_remembered()
+            return self._pin_is(data)
         except EvidenceError:
             return False
 

@@ -146,7 +146,7 @@ class FileJournal(OpenJournal):
             told = f"The members seq and prev of a row for {self._where} are added here; leave them out."
             raise refusal(JournalCode.ROW_REFUSED, self._where, told)
         with self._lock.hold(wait, f"append to {self._where}"):
-            self._store.demand_as_remembered()
+            self._store.demand_as_remembered(self._end)
             return self._commit(rows)
 
     # Settling.

@@ -214,9 +214,7 @@ class _Composer:
 
     def _scalar(self, event: ScalarEvent) -> None:
         self._count(event, 1)
-        text: str = event.value
-        if LONE_SURROGATE.search(text):
-            raise _at(event, "text with one half of a surrogate pair")
+        text = _joined(event)
         plain = bool(event.implicit[0])
         value = _plain_value(event, text) if plain else text
         if event.anchor is not None:
@@ -305,6 +303,17 @@ def _integer(event: object, text: str) -> int | None:
     if len(digits) > _DIGITS_MOST or abs(number := int(digits, base)) > LARGEST_INTEGER:
         raise _at(event, "a number outside the safe integers")
     return number
+
+
+def _joined(event: ScalarEvent) -> str:
+    """The text of a scalar; two escapes that are a surrogate pair, as JSON writes them, are one character."""
+    text: str = event.value
+    if not LONE_SURROGATE.search(text):
+        return text
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise _at(event, "text with one half of a surrogate pair") from None
 
 
 def _demand_untagged(event: object) -> None:

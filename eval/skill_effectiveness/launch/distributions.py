@@ -25,7 +25,6 @@ from importlib.machinery import (
     ModuleSpec,
     SourceFileLoader,
 )
-from importlib.metadata import DistributionFinder, MetadataPathFinder
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -114,6 +113,8 @@ class Distributions:
 
     def metadata(self, wanted: str | None) -> Iterator[Distribution]:
         """What `importlib.metadata` may know: the bound distributions in the site folders."""
+        from importlib.metadata import DistributionFinder, MetadataPathFinder  # noqa: PLC0415 - whoever asks has it
+
         asked = None if wanted is None else _normalised(wanted)
         for name in sorted(self._names if asked is None else self._names & {asked}):
             context = DistributionFinder.Context(name=name, path=[str(folder) for folder in self._folders])

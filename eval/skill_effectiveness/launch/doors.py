@@ -9,8 +9,11 @@ when the room that owns them must not be loaded; tests hold the two against each
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.launch.bridge_distributions import bound_by_bridge
+from skill_effectiveness.launch.bridge_request import RESPONSE_SCHEMA
 from skill_effectiveness.launch.faults import (
     DriftError,
     ManifestError,
@@ -47,15 +50,18 @@ class Door:
         schema: the schema id of its answers.
         manifest: computes what it binds; raises ManifestError.
         words: its answer to every failure of this room.
+        besides: further members of such an answer.
     """
 
     module: str
     schema: str
     manifest: Callable[[], dict[str, object]]
     words: Mapping[type[LaunchError], Words]
+    besides: Mapping[str, object] = MappingProxyType({})
 
 
 _INTERNAL: Final = Words("error", "internal_error", 4)
+_UNKNOWN: Final = Words("error", "unknown_finality", 4)
 
 DOORS: Final[Mapping[str, Door]] = {
     "calibration": Door(
@@ -69,5 +75,18 @@ DOORS: Final[Mapping[str, Door]] = {
             UndeliverableError: _INTERNAL,
             UnforeseenError: _INTERNAL,
         },
+    ),
+    "bridge": Door(
+        module="skill_effectiveness.bridge.door",
+        schema=RESPONSE_SCHEMA,
+        manifest=bound_by_bridge,
+        words={
+            ManifestError: Words("blocked", "unsupported_evaluator", 3),
+            DriftError: Words("blocked", "unsupported_evaluator", 3),
+            UnloadableError: Words("error", "unsupported_evaluator", 4),
+            UndeliverableError: _UNKNOWN,
+            UnforeseenError: _UNKNOWN,
+        },
+        besides=MappingProxyType({"runtime_binding": {}, "result": {}}),
     ),
 }

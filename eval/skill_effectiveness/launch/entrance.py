@@ -34,10 +34,34 @@ from skill_effectiveness.launch.wire import Wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from skill_effectiveness.launch.bridge_manifest import Reading
+    from skill_effectiveness.launch.code_cache import CodeCache
     from skill_effectiveness.launch.doors import Door
+    from skill_effectiveness.launch.guard import Guard
     from skill_effectiveness.launch.start import FirstFinder
 
 ENTRY: Final = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Bridged:
+    """What the door of the bridge receives besides.
+
+    Attributes:
+        checkout: the folder of `bridge.py`, absolute.
+        request: what was read already; None when requests come line by line.
+        reading: the look at the entries that `manifest` is from.
+        running: the interpreter (`bridge_manifest.interpreter`).
+        guard: knows which artifact root is in hand.
+        cache: of compiled code.
+    """
+
+    checkout: str
+    request: bytes | None
+    reading: Reading
+    running: Mapping[str, object]
+    guard: Guard
+    cache: CodeCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +75,7 @@ class Started:
         manifest: the runtime manifest that the running code was verified against.
         importer: for `require` and `loaded_checkout_modules`.
         wire: the request, and answers that speak of no verified code: refusals.
+        bridged: what the bridge alone has.
     """
 
     arguments: tuple[str, ...]
@@ -58,6 +83,7 @@ class Started:
     manifest: Mapping[str, object]
     importer: Importer
     wire: Wire
+    bridged: Bridged | None = None
 
     def answer(self, line: bytes) -> None:
         """Send an answer, provided that everything loaded so far was verified.
@@ -85,14 +111,33 @@ def open_door(name: str, environ: Mapping[str, str], first: FirstFinder) -> int:
         wire = Wire.open()
     except UndeliverableError as broken:
         return _tell(door, broken)
-    importer: Importer | None = None
-    try:
+
+    def started() -> Started:
         close_to_others()
         manifest = door.manifest()
         importer = Importer(manifest, first)
+        return Started(tuple(sys.argv[1:]), environ, manifest, importer, wire)
+
+    return serve(door, wire, started)
+
+
+def serve(door: Door, wire: Wire, prepare: Callable[[], Started]) -> int:
+    """Run a door whose standard output was set apart; whatever goes wrong is answered.
+
+    Args:
+        door: which.
+        wire: the same as that of what is prepared.
+        prepare: binds the code; its importer is not installed yet.
+
+    Returns:
+        The exit code of the door's contract.
+    """
+    importer: Importer | None = None
+    try:
+        started = prepare()
+        importer = started.importer
         importer.install()
-        main = _load(door, importer)
-        return main(Started(tuple(sys.argv[1:]), environ, manifest, importer, wire))
+        return _load(door, importer)(started)
     except LaunchError as refusal:
         return _refuse(door, wire, refusal)
     except (Exception, SystemExit) as unforeseen:  # noqa: BLE001 - the last resort of a door that owes one line
@@ -107,6 +152,15 @@ def turn_away(name: str, refusal: LaunchError) -> int:
         return _refuse(DOORS[name], Wire.open(), refusal)
     except UndeliverableError as broken:
         return _tell(DOORS[name], broken)
+
+
+def refuse(name: str, wire: Wire, failure: Exception) -> int:
+    """Answer for a door in which something failed before its code was bound; returns its exit code."""
+    refusal = failure if isinstance(failure, LaunchError) else _refusal_behind(None, failure)
+    try:
+        return _refuse(DOORS[name], wire, refusal)
+    finally:
+        _let_go()
 
 
 def _load(door: Door, importer: Importer) -> Callable[[Started], int]:
@@ -152,9 +206,10 @@ def _refuse(door: Door, wire: Wire, refusal: LaunchError) -> int:
     words = door.words[type(refusal)]
     answer = {
         "schema": door.schema,
-        "request_id": UNVALIDATED_REQUEST,
+        "request_id": wire.request_id or UNVALIDATED_REQUEST,
         "status": words.status,
         "reason_code": words.reason_code,
+        **door.besides,
     }
     try:
         wire.send(json.dumps(answer, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n")

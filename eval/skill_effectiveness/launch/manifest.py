@@ -14,7 +14,6 @@ import hashlib
 import json
 import platform
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -145,6 +144,8 @@ def _interpreter(executable: Path) -> dict[str, str]:
 
 def _dependency(name: str) -> dict[str, str]:
     """An installed distribution's version, and the digest of the RECORD that lists its files."""
+    from importlib import metadata  # noqa: PLC0415 - slow to load, and not every door needs it
+
     try:
         distribution = metadata.distribution(name)
     except metadata.PackageNotFoundError as error:

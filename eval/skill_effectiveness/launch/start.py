@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PACKAGE = "skill_effectiveness"
 ROOM = f"{PACKAGE}.launch"
 OWN_NAME = "launch/start.py"
+BRIDGE = "bridge"
+"""The door that answers a manifest probe with no more than this room."""
 
 
 def enter(door: str, door_file: str, source: bytes) -> int:
@@ -47,6 +49,10 @@ def enter(door: str, door_file: str, source: bytes) -> int:
         from skill_effectiveness.launch.entrance import turn_away  # noqa: PLC0415 - needs other modules
 
         return turn_away(door, refused)
+    if door == BRIDGE:
+        from skill_effectiveness.launch.bridge_entrance import open_bridge  # noqa: PLC0415 - likewise
+
+        return open_bridge(here.removesuffix(f"/eval/{PACKAGE}/{OWN_NAME}"), environ, finder)
     from skill_effectiveness.launch.entrance import open_door  # noqa: PLC0415 - not before it runs isolated
 
     return open_door(door, environ, finder)

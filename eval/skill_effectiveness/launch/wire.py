@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import os
 import select
-from typing import Final
 
 from skill_effectiveness.launch.faults import UndeliverableError
+
+# Not the typing module, which a manifest probe has no time for.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 STDIN: Final = 0
 STDOUT: Final = 1
@@ -26,11 +30,14 @@ class Wire:
 
     Attributes:
         spoken: whether a byte of an answer may have left.
+        request_id: of the request in hand, where the door that was opened knows it.
     """
 
     def __init__(self, answers: int) -> None:
         self._answers = answers
+        self._ahead = b""
         self.spoken = False
+        self.request_id: str | None = None
 
     @classmethod
     def open(cls) -> Wire:
@@ -59,6 +66,23 @@ class Wire:
             parts.append(part)
             room -= len(part)
         return b"".join(parts)
+
+    def line(self, limit: int) -> tuple[bytes, bool]:
+        """Standard input up to and with the next LF, however long it is, and whether there was one.
+
+        Of a line over `limit` bytes no more than `limit` + 1 are kept; the rest is skipped.
+
+        Raises:
+            UndeliverableError: it cannot be read.
+        """
+        kept, parts = limit + 1, []
+        while True:
+            part, self._ahead = self._ahead or _read(READ_SIZE), b""
+            head, ended, self._ahead = part.partition(b"\n")
+            parts.append(head[:kept])
+            kept -= len(parts[-1])
+            if ended or not part:
+                return b"".join(parts), bool(ended)
 
     def send(self, line: bytes) -> None:
         """Write an answer completely; a reader that takes its time is waited for.

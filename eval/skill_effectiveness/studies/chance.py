@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SEED_BYTES: Final = 32
 _WORDS: Final = 2.0**32
+_BLOCK: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +52,21 @@ class Chance:
         """The first `count` words of a use, shape (count,)."""
         return np.frombuffer(draw_bytes(self.seed, use, count), dtype="<u4").astype(np.uint32, copy=False)
 
-    def indexes(self, use: str, draws: int, m: int) -> NDArray[np.int64]:
+    def indexes(self, use: str, draws: int, m: int) -> NDArray[np.int32]:
         """Positions from 0 to m - 1, shape (draws, m): a word w gives floor(w * m / 2**32)."""
-        words = self.words(use, draws * m).astype(np.uint64)
-        return ((words * np.uint64(m)) >> np.uint64(32)).astype(np.int64).reshape(draws, m)
+        words = self.words(use, draws * m)
+        found = np.empty(len(words), dtype=np.int32)
+        # A block at a time: the products need eight bytes each, all at once would be many times the result.
+        for start in range(0, len(words), _BLOCK):
+            block = words[start : start + _BLOCK].astype(np.uint64)
+            block *= np.uint64(m)
+            found[start : start + _BLOCK] = block >> np.uint64(32)
+        return found.reshape(draws, m)
 
     def signs(self, use: str, draws: int, m: int) -> NDArray[np.int8]:
         """Signs, shape (draws, m): -1 where the lowest bit of the word is set, as in a sign bit, else 1."""
-        bits = (self.words(use, draws * m) & np.uint32(1)).astype(np.int8)
-        return (np.int8(1) - np.int8(2) * bits).reshape(draws, m)
+        lowest = np.frombuffer(draw_bytes(self.seed, use, draws * m), dtype=np.uint8)[::4] & np.uint8(1)
+        return (np.int8(1) - np.int8(2) * lowest.astype(np.int8)).reshape(draws, m)
 
     def uniforms(self, use: str, count: int) -> NDArray[np.float64]:
         """Numbers strictly between 0 and 1, shape (count,): (w + 1/2) / 2**32."""

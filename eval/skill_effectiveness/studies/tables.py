@@ -114,7 +114,10 @@ class PairRow(NamedTuple):
 
 
 class JudgementRow(NamedTuple):
-    """One vote, or one canary."""
+    """One vote, or one canary.
+
+    `position` is 0 where the treatment was shown as A and 1 where it was shown as B.
+    """
 
     vote_id: str
     pair_id: str

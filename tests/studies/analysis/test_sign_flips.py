@@ -111,6 +111,33 @@ class TestDrawn:
             found = FLIPS.interval_or_range(values, 0.05)
             assert (found.low <= 0 <= found.high) is (FLIPS.p_value(values, Sides.TWO) > 0.05)
 
+    def test_signs_are_those_of_the_rule(self) -> None:
+        """S54: the share counted from the plain signs, without packing or keeping."""
+        random = np.random.default_rng(8)
+        values = (random.integers(-2, 4, 23) / 3).tolist()
+        sums = Chance(bytes(32)).signs("flip/full-off", DRAWS, 23).astype(np.float64) @ np.array(values)
+        for sides, far in ((Sides.TWO, np.abs(sums)), (Sides.GREATER, sums)):
+            hits = int(np.count_nonzero(far >= abs(sum(values)) - 1e-12))
+            for _ in range(2):
+                assert FLIPS.p_value(values, sides) == (1 + hits) / (DRAWS + 1)
+
+    def test_interval_by_brute_inversion(self) -> None:
+        """S44: 22 tasks: just inside each end the test keeps the effect, just outside it does not."""
+        random = np.random.default_rng(4)
+        values = (random.integers(-2, 4, 22) / 3 + random.normal(0, 0.01, 22)).clip(-1, 1)
+        found = FLIPS.interval_or_range(values.tolist(), 0.05)
+        for end, out in ((found.low, -1e-7), (found.high, 1e-7)):
+            assert FLIPS.p_value((values - end - out).tolist(), Sides.TWO) <= 0.05
+            assert FLIPS.p_value((values - end + out).tolist(), Sides.TWO) > 0.05
+
+    def test_kept_draws_are_bounded(self) -> None:
+        """Signs of the last four numbers of tasks, a bit each."""
+        flips = Flips(Chance(bytes(32)), "flip/full-off")
+        for tasks in range(21, 30):
+            flips.p_value([0.5] * tasks, Sides.TWO)
+        assert len(flips._drawn) == 4
+        assert sum(held.nbytes for held in flips._drawn.values()) == 4 * 4 * DRAWS
+
 
 class TestRefused:
     @pytest.mark.parametrize("values", [[], [float("nan")], [float("inf"), 0.1]])

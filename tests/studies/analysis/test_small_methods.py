@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 from skill_effectiveness.calibration.figures import Interval
 from skill_effectiveness.studies.analysis.blinding_index import (
@@ -86,6 +87,16 @@ class TestRate:
         found = rate(means)
         assert found is not None
         assert (round(found.interval.low, 4), round(found.interval.high, 4)) == (low, high)
+
+    def test_against_statsmodels(self) -> None:
+        """S43: random means, fractional successes among them."""
+        random = np.random.default_rng(12)
+        for tasks in range(1, 40):
+            means = random.integers(0, 4, tasks) / 3
+            found = rate(means.tolist())
+            assert found is not None
+            there = proportion_confint(float(means.sum()), tasks, method="wilson")
+            assert (found.interval.low, found.interval.high) == pytest.approx(there, abs=1e-9)
 
     def test_no_task_has_no_rate(self) -> None:
         assert rate([]) is None

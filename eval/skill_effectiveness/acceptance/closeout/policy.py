@@ -24,7 +24,6 @@ from skill_effectiveness.acceptance.closeout.policy_paths import (
     is_skill_path,
     resolve,
 )
-from skill_effectiveness.acceptance.closeout.policy_yaml import YamlError, read_yaml
 from skill_effectiveness.acceptance.closeout.tree import EntryKind, TreeUnreadableError
 from skill_effectiveness.acceptance.closeout.words import ENTRY
 from skill_effectiveness.evidence.canonical import digest_bytes
@@ -32,6 +31,7 @@ from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.pointer import printable
 from skill_effectiveness.evidence.strict import LONE_SURROGATE
+from skill_effectiveness.evidence.yaml12 import YamlError, read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,183 +2,108 @@
 
 Nothing here knows how a table came to be, and nothing depends on the order of its rows: the verifier of a
 bundle calls the same function on tables it rebuilt itself.
+
+A study that may stop early judges its secondary comparisons by the anytime evidence too. When it stops
+depends on what it saw, and a test for a size fixed beforehand would not keep its error rate then.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.studies.analysis.bootstrap import bca_interval
-from skill_effectiveness.studies.analysis.conclusions import Conclusion, Findings, conclude
-from skill_effectiveness.studies.analysis.evidence_sequence import Look, anytime_p, looks
+from skill_effectiveness.calibration.figures import Interval
+from skill_effectiveness.studies.analysis.blinding_index import blinding_index, judge_blinding
+from skill_effectiveness.studies.analysis.bootstrap import Resamples
+from skill_effectiveness.studies.analysis.conclusions import Findings, Word, conclude
+from skill_effectiveness.studies.analysis.consistency import check_tables
+from skill_effectiveness.studies.analysis.decimals import checked_alpha
+from skill_effectiveness.studies.analysis.evidence_sequence import anytime_p, looks
 from skill_effectiveness.studies.analysis.holm import holm
-from skill_effectiveness.studies.analysis.misclassification import Corrected, KnownAccuracy, corrected_net
+from skill_effectiveness.studies.analysis.misclassification import corrected_net, corrected_share
 from skill_effectiveness.studies.analysis.missing import bounds, tipping_point
 from skill_effectiveness.studies.analysis.outcomes import (
     Outcome,
     compare_arms,
     compare_preferences,
+    guesses_by_side,
     pass_means,
     safety_failures,
     shown_shares,
 )
 from skill_effectiveness.studies.analysis.paired_counts import mcnemar_exact
 from skill_effectiveness.studies.analysis.rates import rate
+from skill_effectiveness.studies.analysis.records import (
+    Analysis,
+    AnalysisPlan,
+    BlindingResult,
+    ComparisonResult,
+    CorrectedPreference,
+    Method,
+    MissingResult,
+    PreferenceResult,
+    TaskLook,
+    Uncorrected,
+)
+from skill_effectiveness.studies.analysis.reviewers import reviewers_result
 from skill_effectiveness.studies.analysis.sign_flips import EXACT_TASKS, Flips, Sides
 from skill_effectiveness.studies.analysis.to_decide import tasks_to_decide
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
-    from skill_effectiveness.calibration.figures import Estimate, Interval
     from skill_effectiveness.studies.analysis.comparisons import Comparison
+    from skill_effectiveness.studies.analysis.misclassification import KnownAccuracy
     from skill_effectiveness.studies.chance import Chance
     from skill_effectiveness.studies.tables import Tables
 
 BOOTSTRAP_TASKS: Final = 30
 """From this number of tasks on the interval is the bootstrap's."""
 
+WHOLE_RANGE: Final = Interval(low=-1.0, high=1.0)
+"""What is known of an effect that no number of flips can reject."""
+
 _SECONDARY: Final = (("reference", "off"), ("full", "reference"), ("full", "oracle"))
-
-
-class Method(StrEnum):
-    """Where p and interval of a comparison come from."""
-
-    SIGN_FLIPS = "sign-flips-inverted"
-    DRAWN_SIGN_FLIPS = "drawn-sign-flips-inverted"
-    SIGN_FLIPS_BCA = "drawn-sign-flips-bca"
-    MCNEMAR = "mcnemar-exact-inverted"
-    MCNEMAR_BCA = "mcnemar-exact-bca"
-    ANYTIME = "anytime-evidence-sequence"
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysisPlan:
-    """What the plan fixed of the analysis.
-
-    Attributes:
-        arms: names of the arms, `off` and `full` among them.
-        outcome: the primary one.
-        secondary: further outcomes of full against off.
-        minimum_effect: delta.
-        alpha: error rate.
-        sides: of the primary test; secondary ones look both ways.
-        anytime: whether the primary evidence is looked at after every task.
-        samples: repeats per task and arm.
-        planned_power: at delta.
-        task_order: ids in the order of their allocation.
-        accuracy: of the licensed reviewers, pooled; None without a reviewer.
-    """
-
-    arms: tuple[str, ...]
-    outcome: Outcome
-    secondary: tuple[Outcome, ...]
-    minimum_effect: float
-    alpha: float
-    sides: Sides
-    anytime: bool
-    samples: int
-    planned_power: float
-    task_order: tuple[str, ...]
-    accuracy: KnownAccuracy | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonResult:
-    """What one comparison comes to; figures are None where there is no task.
-
-    Attributes:
-        interval: the one its word rests on, of coverage `level`.
-        p_holm: adjusted over the secondary comparisons; None for the primary one.
-    """
-
-    comparison: str
-    outcome: Outcome
-    conclusion: Conclusion
-    effect: float | None
-    interval: Interval | None
-    level: float
-    method: Method
-    p: float | None
-    tasks: int
-    informative_tasks: int
-    to_decide_tasks: int | None
-    p_holm: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PreferenceResult:
-    """Preference over single showings, as given and corrected for the reviewers' errors.
-
-    Attributes:
-        raw: mean over tasks of the share of wins less the share of losses.
-        corrected: None where it is not identifiable, or no accuracy is known.
-    """
-
-    raw: float
-    tasks: int
-    corrected: Corrected | None
-
-
-@dataclass(frozen=True, slots=True)
-class MissingResult:
-    """What missing values could change of the primary comparison."""
-
-    by_class: Mapping[str, int]
-    bounds: Interval | None
-    tipping: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class TaskLook:
-    """The evidence after one task."""
-
-    task_id: str
-    look: Look
-
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """Everything that follows from the tables."""
-
-    primary: ComparisonResult
-    secondary: tuple[ComparisonResult, ...]
-    anytime: tuple[TaskLook, ...] | None
-    rates: Mapping[str, Estimate | None]
-    preference: PreferenceResult | None
-    missing: MissingResult
+_OPEN: Final = (Word.UNDERPOWERED, Word.INCONCLUSIVE)
 
 
 def analyse(tables: Tables, plan: AnalysisPlan, chance: Chance) -> Analysis:
     """Analyse one study.
 
     Args:
-        tables: the three tables.
+        tables: the three tables. A slot that the stopping rule closed has no row.
         plan: what was fixed before.
         chance: the draws of the plan, once its seed is open.
+
+    Raises:
+        TableError: rows that contradict each other or the plan.
     """
+    check_tables(tables, plan)
     judge = _Judge(tables, plan, chance)
     held = judge.comparison_of(plan.outcome)
     return Analysis(
-        primary=judge.primary(held),
+        primary=judge.judged(held, plan.outcome, plan.sides),
         secondary=judge.secondary(),
         anytime=judge.sequence(held) if plan.anytime else None,
         rates={arm: rate(pass_means(tables.trials, arm)) for arm in plan.arms},
         preference=judge.preference(),
+        reviewers=reviewers_result(tables.judgements, chance),
+        blinding=judge.blinding(),
         missing=judge.missing(held),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Tested:
+    """What a method found; an interval is None where there are too few tasks for one of its level."""
+
     method: Method
     level: float
-    p: float
+    p: float | None
     interval: Interval | None
     narrow: Interval | None
+    wide: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,36 +111,26 @@ class _Judge:
     tables: Tables
     plan: AnalysisPlan
     chance: Chance
-    _words: dict[tuple[float, ...], str] = field(default_factory=dict)
+    _flips: dict[str, Flips] = field(default_factory=dict)
+    _resamples: dict[str, Resamples] = field(default_factory=dict)
+    _words: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def comparison_of(self, outcome: Outcome) -> Comparison:
         if outcome is Outcome.PREFERENCE:
             return compare_preferences(self.tables.pairs, self.tables.trials)
         return compare_arms(self.tables.trials, "full", "off", outcome)
 
-    def primary(self, held: Comparison) -> ComparisonResult:
-        if self.plan.anytime:
-            return self._by_sequence(held)
-        return self._by_test(held, self.plan.outcome, self.plan.sides)
+    def judged(self, held: Comparison, outcome: Outcome, sides: Sides) -> ComparisonResult:
+        return self._result(held, outcome, self._tested(held, outcome, sides))
 
     def secondary(self) -> tuple[ComparisonResult, ...]:
         """Every secondary comparison, with p-values adjusted over all that have one."""
-        trials, outcome = self.tables.trials, self.plan.outcome
-        measured = Outcome.REWARD if outcome is Outcome.PREFERENCE else outcome
-        held: list[tuple[Comparison, Outcome]] = [
-            (compare_arms(trials, treatment, comparator, measured), measured)
-            for treatment, comparator in _SECONDARY
-            if {treatment, comparator} <= set(self.plan.arms)
-        ]
-        others = [kind for kind in self.plan.secondary if kind is not outcome]
-        if self.tables.pairs and Outcome.PREFERENCE not in {outcome, *others}:
-            others.append(Outcome.PREFERENCE)
-        held += [(self.comparison_of(kind), kind) for kind in others]
-        results = [self._by_test(comparison, kind, Sides.TWO) for comparison, kind in held]
-        adjusted = iter(holm([result.p for result in results if result.p is not None]))
+        held = self._secondary_comparisons()
+        tested = [self._tested(comparison, kind, Sides.TWO) for comparison, kind in held]
+        adjusted = iter(holm([found.p for found in tested if found.p is not None]))
         return tuple(
-            self._adjusted(result, comparison, next(adjusted)) if result.p is not None else result
-            for result, (comparison, _) in zip(results, held, strict=True)
+            self._adjusted(comparison, kind, found, None if found.p is None else next(adjusted))
+            for (comparison, kind), found in zip(held, tested, strict=True)
         )
 
     def sequence(self, held: Comparison) -> tuple[TaskLook, ...]:
@@ -226,104 +141,135 @@ class _Judge:
         return tuple(TaskLook(task_id, look) for task_id, look in zip(order, seen, strict=True))
 
     def preference(self) -> PreferenceResult | None:
-        shares = shown_shares(self.tables.judgements, self.tables.pairs)
-        nets = [won - lost for won, lost in shares.values()]
-        if not nets:
+        shares = shown_shares(self.tables.judgements, self.tables.pairs, self.tables.trials)
+        if not shares:
             return None
-        m, mean = len(nets), sum(nets) / len(nets)
-        known = self.plan.accuracy
-        if known is None or m < 2:  # noqa: PLR2004 - a deviation needs two
-            return PreferenceResult(mean, m, None)
-        variance = sum((net - mean) ** 2 for net in nets) / (m - 1) / m
-        return PreferenceResult(mean, m, corrected_net(mean, variance, known))
+        wins, losses = [won for won, _ in shares.values()], [lost for _, lost in shares.values()]
+        win, loss = _mean(wins), _mean(losses)
+        corrected = _corrected(wins, losses, self.plan.accuracy)
+        return PreferenceResult(win, loss, win - loss, len(shares), corrected)
+
+    def blinding(self) -> BlindingResult:
+        tables = self.tables
+        first, second = map(blinding_index, guesses_by_side(tables.judgements, tables.pairs, tables.trials))
+        return BlindingResult(judge_blinding(first, second), first, second)
 
     def missing(self, held: Comparison) -> MissingResult:
         lost = Counter(row.end_class for row in self.tables.trials if row.counted == "missing")
         tipping = tipping_point(held, self._word) if held.missing else None
-        return MissingResult(dict(sorted(lost.items())), bounds(held), tipping)
+        return MissingResult(dict(sorted(lost.items())), len(held.missing), bounds(held), tipping)
+
+    def _secondary_comparisons(self) -> list[tuple[Comparison, Outcome]]:
+        trials, plan = self.tables.trials, self.plan
+        measured = Outcome.REWARD if plan.outcome is Outcome.PREFERENCE else plan.outcome
+        held: list[tuple[Comparison, Outcome]] = [
+            (compare_arms(trials, treatment, comparator, measured), measured)
+            for treatment, comparator in _SECONDARY
+            if {treatment, comparator} <= set(plan.arms)
+        ]
+        others = [kind for kind in dict.fromkeys(plan.secondary) if kind is not plan.outcome]
+        if self.tables.pairs and Outcome.PREFERENCE not in {plan.outcome, *others}:
+            others.append(Outcome.PREFERENCE)
+        return held + [(self.comparison_of(kind), kind) for kind in others]
 
     def _word(self, held: Comparison) -> str:
-        """The primary word; equal differences of equal tasks are judged once."""
-        key = (*held.differences, float(held.informative_tasks))
+        """The primary word; comparisons that no rule tells apart are judged once."""
+        key = (held.measured, held.differences, held.informative_tasks)
         if key not in self._words:
-            self._words[key] = self.primary(held).conclusion.word.value
+            result = self.judged(held, self.plan.outcome, self.plan.sides)
+            self._words[key] = result.conclusion.word.value
         return self._words[key]
 
-    def _by_test(self, held: Comparison, outcome: Outcome, sides: Sides) -> ComparisonResult:
-        plan, values = self.plan, held.differences
+    def _tested(self, held: Comparison, outcome: Outcome, sides: Sides) -> _Tested:
+        """Test and intervals; without a task neither p nor interval."""
+        if self.plan.anytime:
+            return self._by_sequence(held)
         one_sided = sides is Sides.GREATER
-        level = 1 - 2 * plan.alpha if one_sided else 1 - plan.alpha
+        alpha = checked_alpha(self.plan.alpha)
+        level = float(1 - 2 * alpha if one_sided else 1 - alpha)
         method = self._method(held, outcome, sides)
-        if not values:
-            return self._nothing(held, outcome, level, method)
-        narrow = self._interval(held, 2 * plan.alpha)
-        interval = narrow if one_sided else self._interval(held, plan.alpha)
+        if not held.differences:
+            return _Tested(method, level, None, None, None, None)
+        narrow, wide = self._interval(held, float(2 * alpha)), self._interval(held, float(alpha))
         p = self._p(held, sides, method)
-        return self._result(held, outcome, _Tested(method, level, p, interval, narrow))
+        return _Tested(method, level, p, narrow if one_sided else wide, narrow, wide)
 
-    def _by_sequence(self, held: Comparison) -> ComparisonResult:
-        plan = self.plan
+    def _by_sequence(self, held: Comparison) -> _Tested:
+        level = float(1 - checked_alpha(self.plan.alpha))
         seen = self.sequence(held)
         if not seen:
-            return self._nothing(held, plan.outcome, 1 - plan.alpha, Method.ANYTIME)
+            return _Tested(Method.ANYTIME, level, None, None, None, None)
         p = anytime_p([one.look.evidence for one in seen])
         interval = seen[-1].look.interval
-        tested = _Tested(Method.ANYTIME, 1 - plan.alpha, p, interval, interval)
-        return self._result(held, plan.outcome, tested)
+        return _Tested(Method.ANYTIME, level, p, interval, interval, interval)
 
     def _method(self, held: Comparison, outcome: Outcome, sides: Sides) -> Method:
         binary = outcome is Outcome.PASSED and self.plan.samples == 1 and sides is Sides.TWO
-        many = len(held.differences) >= BOOTSTRAP_TASKS
-        if binary:
-            return Method.MCNEMAR_BCA if many else Method.MCNEMAR
-        if many:
-            return Method.SIGN_FLIPS_BCA
-        drawn = len(held.differences) > EXACT_TASKS
-        return Method.DRAWN_SIGN_FLIPS if drawn else Method.SIGN_FLIPS
+        tasks = len(held.differences)
+        if tasks >= BOOTSTRAP_TASKS:
+            return Method.MCNEMAR_BCA if binary else Method.SIGN_FLIPS_BCA
+        if tasks > EXACT_TASKS:
+            return Method.MCNEMAR_DRAWN if binary else Method.DRAWN_SIGN_FLIPS
+        return Method.MCNEMAR if binary else Method.SIGN_FLIPS
 
     def _p(self, held: Comparison, sides: Sides, method: Method) -> float:
-        if method in {Method.MCNEMAR, Method.MCNEMAR_BCA}:
+        if method in {Method.MCNEMAR, Method.MCNEMAR_DRAWN, Method.MCNEMAR_BCA}:
             won = sum(value > 0 for value in held.differences)
             return mcnemar_exact(won, sum(value < 0 for value in held.differences))
-        return self._flips(held).p_value(held.differences, sides)
+        return self._flips_of(held).p_value(held.differences, sides)
 
     def _interval(self, held: Comparison, alpha: float) -> Interval | None:
         if len(held.differences) >= BOOTSTRAP_TASKS:
-            return bca_interval(self.chance, f"bca/{held.name}", held.differences, alpha)
-        return self._flips(held).interval(held.differences, alpha)
+            use = f"bca/{held.name}"
+            return self._resamples.setdefault(use, Resamples(self.chance, use)).interval(
+                held.differences, alpha
+            )
+        return self._flips_of(held).interval(held.differences, alpha)
 
-    def _flips(self, held: Comparison) -> Flips:
-        return Flips(self.chance, f"flip/{held.name}")
+    def _flips_of(self, held: Comparison) -> Flips:
+        use = f"flip/{held.name}"
+        return self._flips.setdefault(use, Flips(self.chance, use))
+
+    def _adjusted(
+        self, held: Comparison, outcome: Outcome, tested: _Tested, p_holm: float | None
+    ) -> ComparisonResult:
+        """A secondary word rests on the adjusted p; the single p is told beside it."""
+        result = self._result(held, outcome, replace(tested, p=p_holm))
+        return replace(result, p=tested.p, p_holm=p_holm)
 
     def _result(self, held: Comparison, outcome: Outcome, tested: _Tested) -> ComparisonResult:
         plan, values = self.plan, held.differences
-        findings = self._findings(held, tested.p, tested.interval, tested.narrow)
+        effect = _mean(values) if values else None
+        conclusion = conclude(self._findings(held, effect, tested))
+        interval = tested.interval
+        if interval is None and values and tested.method is not Method.ANYTIME:
+            interval = WHOLE_RANGE
+        undecided = bool(values) and conclusion.word in _OPEN
         return ComparisonResult(
             comparison=held.name,
             outcome=outcome,
-            conclusion=conclude(findings),
-            effect=findings.effect,
-            interval=tested.interval,
+            conclusion=conclusion,
+            effect=effect,
+            interval=interval,
             level=tested.level,
             method=tested.method,
             p=tested.p,
             tasks=len(values),
             informative_tasks=held.informative_tasks,
-            to_decide_tasks=tasks_to_decide(values, tested.interval, plan.alpha, plan.minimum_effect),
+            to_decide_tasks=tasks_to_decide(values, tested.wide, plan.alpha, plan.minimum_effect)
+            if undecided
+            else None,
         )
 
-    def _findings(
-        self, held: Comparison, p: float | None, interval: Interval | None, narrow: Interval | None
-    ) -> Findings:
-        plan, values = self.plan, held.differences
+    def _findings(self, held: Comparison, effect: float | None, tested: _Tested) -> Findings:
+        plan, trials = self.plan, self.tables.trials
         treatment, comparator = ("full", "off") if held.paired_values else held.name.split("-", 1)
-        trials = self.tables.trials
         return Findings(
-            effect=sum(values) / len(values) if values else None,
-            p=p,
-            interval=interval,
-            narrow_interval=narrow,
-            tasks=len(values),
+            effect=effect,
+            p=tested.p,
+            interval=tested.interval,
+            narrow_interval=tested.narrow,
+            tasks=len(held.differences),
             informative_tasks=held.informative_tasks,
             minimum_effect=plan.minimum_effect,
             alpha=plan.alpha,
@@ -331,12 +277,27 @@ class _Judge:
             more_safety_failures=safety_failures(trials, treatment) > safety_failures(trials, comparator),
         )
 
-    def _nothing(self, held: Comparison, outcome: Outcome, level: float, method: Method) -> ComparisonResult:
-        conclusion = conclude(self._findings(held, None, None, None))
-        return ComparisonResult(held.name, outcome, conclusion, None, None, level, method, None, 0, 0, None)
 
-    def _adjusted(self, result: ComparisonResult, held: Comparison, p_holm: float) -> ComparisonResult:
-        """A secondary word rests on the adjusted p."""
-        narrow = self._interval(held, 2 * self.plan.alpha)
-        findings = self._findings(held, p_holm, result.interval, narrow)
-        return replace(result, p_holm=p_holm, conclusion=conclude(findings))
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _variance_of_mean(values: Sequence[float]) -> float:
+    mean = _mean(values)
+    return sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
+
+
+def _corrected(
+    wins: Sequence[float], losses: Sequence[float], known: KnownAccuracy | None
+) -> CorrectedPreference | Uncorrected:
+    if known is None:
+        return Uncorrected.NO_KNOWN_ACCURACY
+    if len(wins) <= 1:
+        return Uncorrected.TOO_FEW_TASKS
+    nets = [won - lost for won, lost in zip(wins, losses, strict=True)]
+    win = corrected_share(_mean(wins), _variance_of_mean(wins), known)
+    loss = corrected_share(_mean(losses), _variance_of_mean(losses), known)
+    net = corrected_net(_mean(nets), _variance_of_mean(nets), known)
+    if win is None or loss is None or net is None:
+        return Uncorrected.NOT_IDENTIFIABLE
+    return CorrectedPreference(win, loss, net)

@@ -39,8 +39,13 @@ class TaskValues:
 
     @property
     def informative(self) -> bool:
-        """Whether the task can tell arms apart at all: its values are not all equal."""
-        return len(set(self.values)) > 1
+        """Whether the task can tell arms apart at all: its values are not all equal.
+
+        A preference is one number for both arms, and 0 is its level of no difference, so that one decided
+        pair tells and any number of ties does not.
+        """
+        level = () if self.comparator else (0.0,)
+        return len({*self.values, *level}) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ class Comparison:
         Args:
             choose: the value for a missing slot, told whether it is the treatment's; None leaves it so.
         """
-        return replace(self, tasks=tuple(_filled(task, choose) for task in self.tasks))
+        return replace(self, tasks=tuple(filled_task(task, choose) for task in self.tasks))
 
 
 def _mean(held: tuple[Measured, ...]) -> float | None:
@@ -115,7 +120,9 @@ def _mean(held: tuple[Measured, ...]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _filled(task: TaskValues, choose: Callable[[Measured, bool], float | None]) -> TaskValues:
+def filled_task(task: TaskValues, choose: Callable[[Measured, bool], float | None]) -> TaskValues:
+    """One task as `Comparison.filled` fills it."""
+
     def side(held: tuple[Measured, ...], *, treated: bool) -> tuple[Measured, ...]:
         return tuple(
             one if one.value is not None else one._replace(value=choose(one, treated)) for one in held

@@ -52,8 +52,9 @@ class Findings:
     """All that a word depends on.
 
     Attributes:
-        effect: D; None without a task. p: of the planned test; None without a task. interval: the one
-        `improves` and `harms` need: of level 1 - alpha, for a one-sided test 1 - 2 alpha,
+        effect: D; None without a task.
+        p: of the planned test; None without a task.
+        interval: the one `improves` and `harms` need: of level 1 - alpha, for a one-sided test 1 - 2 alpha,
             for anytime the confidence sequence; None where too few tasks allow any.
         narrow_interval: of level 1 - 2 alpha, for anytime the sequence; None as above.
         tasks: m.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from skill_effectiveness.calibration.figures import Interval
-from skill_effectiveness.studies.analysis.decimals import checked_alpha
+from skill_effectiveness.studies.analysis.decimals import TOLERANCE, checked_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,15 +28,18 @@ GRID_STEPS: Final = 2000
 
 _BOLDEST: Final = 0.75
 
+_RICHEST: Final = 1e300
+"""Capital is counted no further, so that a thousand won tasks stay finite; less is safe."""
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
     """What is known after one task.
 
     Attributes:
-        evidence: E(0). interval: the confidence sequence; None when no supposed effect is left, which a
-        sequence at level
-            1 - alpha does with probability at most alpha.
+        evidence: E(0).
+        interval: the confidence sequence; None when no supposed effect is left, which at level 1 - alpha
+            happens with probability at most alpha.
     """
 
     evidence: float
@@ -62,7 +65,7 @@ def looks(differences: Sequence[float], alpha: float) -> tuple[Look, ...]:
     kept = np.ones(len(grid), dtype=bool)
     found = []
     for capital in capitals(values[np.newaxis, :], grid, rate):
-        kept &= capital[0] < 1 / rate
+        kept &= capital[0] < 1 / rate - TOLERANCE
         left = grid[kept]
         interval = Interval(low=float(left[0]), high=float(left[-1])) if len(left) else None
         found.append(Look(evidence=float(capital[0, zero]), interval=interval))
@@ -72,6 +75,28 @@ def looks(differences: Sequence[float], alpha: float) -> tuple[Look, ...]:
 def anytime_p(evidence: Sequence[float]) -> float:
     """min(1, 1 / max E_t(0)) over all looks so far; 1 without a look."""
     return min(1.0, 1.0 / max(evidence)) if evidence and max(evidence) > 0 else 1.0
+
+
+def stopped_at(seen: Sequence[Look], alpha: float, minimum_effect: float) -> int | None:
+    """After how many tasks a study may stop: E(0) has reached 1 / alpha, or the sequence lies inside delta.
+
+    Args:
+        seen: all looks so far.
+        alpha: error rate in (0, 1).
+        minimum_effect: delta, above 0.
+
+    Returns:
+        The number of the first such look, from 1; None while there is none.
+    """
+    limit = 1 / float(checked_alpha(alpha))
+    for number, look in enumerate(seen, start=1):
+        if look.evidence >= limit - TOLERANCE or _inside(look.interval, minimum_effect):
+            return number
+    return None
+
+
+def _inside(interval: Interval | None, limit: float) -> bool:
+    return interval is not None and interval.low > -limit + TOLERANCE and interval.high < limit - TOLERANCE
 
 
 def capitals(
@@ -97,8 +122,8 @@ def capitals(
         stake = np.sqrt(2 * math.log(2 / alpha) / (variance * i * math.log(i + 1)))
         stakes = np.minimum(stake[:, np.newaxis], bold[np.newaxis, :])
         off = value[:, np.newaxis] - supposed[np.newaxis, :]
-        gain *= 1 + stakes * off
-        loss *= 1 - stakes * off
+        gain = np.minimum(gain * (1 + stakes * off), _RICHEST)
+        loss = np.minimum(loss * (1 - stakes * off), _RICHEST)
         found.append(0.5 * gain + 0.5 * loss)
         # The stake on the next task knows this one only from here on, which keeps E a martingale.
         total += value

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skill_effectiveness.calibration.figures import Interval
+from skill_effectiveness.studies.analysis.comparisons import filled_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from skill_effectiveness.studies.analysis.comparisons import Comparison, Measured
-
-    Chosen = dict[int, float]
+    from skill_effectiveness.studies.analysis.comparisons import Comparison, Measured, TaskValues
 
 
 def bounds(comparison: Comparison) -> Interval | None:
@@ -53,24 +52,38 @@ def _count(
 ) -> int | None:
     held = comparison
     for count in range(1, len(comparison.missing) + 1):
-        held = _most_moved(held, up=up)
+        held = held.filled(_only(_most_moving(held, up=up), _least(comparison, up=up)))
         if conclude(held) != word:
             return count
     return None
 
 
-def _most_moved(comparison: Comparison, *, up: bool) -> Comparison:
-    """One more slot filled: the one whose value moves the mean difference furthest, the first of equals."""
+def _most_moving(comparison: Comparison, *, up: bool) -> int:
+    """The missing slot whose worst value moves the mean difference furthest, the first of equals.
+
+    Of one task's missing slots in one arm all move it alike, so the first of them stands for the rest.
+    """
     choose = _least(comparison, up=up)
-    candidates = (comparison.filled(_only(slot.slot, choose)) for slot in comparison.missing)
-    sign = -1.0 if up else 1.0
+    values = comparison.differences
+    total, count, sign = sum(values), len(values), -1.0 if up else 1.0
+    found: list[tuple[float, int]] = []
+    for task in comparison.tasks:
+        before = comparison.difference(task)
+        for slot in _first_missing(task):
+            after = comparison.difference(filled_task(task, _only(slot, choose)))
+            if after is None:
+                # The other arm of this task still has no value, so nothing moves yet.
+                mean = total / count if count else 0.0
+            else:
+                mean = (total - (before or 0.0) + after) / (count + (before is None))
+            found.append((round(sign * mean, 12), slot))
+    return min(found)[1]
 
-    def moved(candidate: Comparison) -> float:
-        mean = _mean(candidate)
-        # A slot whose task stays without the other arm moves nothing yet.
-        return round(sign * (mean if mean is not None else 0.0), 12)
 
-    return min(candidates, key=moved)
+def _first_missing(task: TaskValues) -> list[int]:
+    arms = (task.treatment, task.comparator)
+    firsts = (min((held.slot for held in arm if held.value is None), default=None) for arm in arms)
+    return [slot for slot in firsts if slot is not None]
 
 
 def _only(
@@ -92,8 +105,3 @@ def _least(comparison: Comparison, *, up: bool) -> Callable[[Measured, bool], fl
 def _mean(comparison: Comparison) -> float | None:
     values = comparison.differences
     return sum(values) / len(values) if values else None
-
-
-def by_class(endings: Mapping[str, int]) -> dict[str, int]:
-    """Missing slots by how they ended, sorted; classes without one left out."""
-    return {word: endings[word] for word in sorted(endings) if endings[word]}

@@ -5,14 +5,15 @@ A slot whose class counts as failure has the value 0, a missing one has none, wh
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.studies.analysis.blinding_index import Guess
 from skill_effectiveness.studies.analysis.comparisons import Comparison, Measured, TaskValues
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from skill_effectiveness.studies.tables import JudgementRow, PairRow, TrialRow
 
@@ -27,6 +28,7 @@ class Outcome(StrEnum):
 
 PREFERENCE_NAME: Final = "preference"
 _PREFERRED: Final = {"win": 1.0, "loss": -1.0, "tie": 0.0, "inconsistent": 0.0}
+_GUESSED_POSITION: Final = {"A": 0, "B": 1}
 
 
 def outcome_value(row: TrialRow, outcome: Outcome) -> float | None:
@@ -60,35 +62,84 @@ def compare_arms(trials: Iterable[TrialRow], treatment: str, comparator: str, ou
     return Comparison(f"{treatment}-{comparator}", tuple(tasks))
 
 
-def compare_preferences(pairs: Iterable[PairRow], trials: Iterable[TrialRow]) -> Comparison:
+def compare_preferences(pairs: Iterable[PairRow], trials: Sequence[TrialRow]) -> Comparison:
     """What reviewers preferred, per task: 1 for, -1 against the treatment, 0 for a tie or an inconsistency.
 
-    A pair without a vote is missing. Pairs take the slot of their treatment's trial.
+    A deterministic safety failure of the treatment outranks every vote and makes its pair a loss. A pair
+    without a vote is missing, and so is one that was never made although both slots were planned. Pairs take
+    the slot of their treatment's trial; pairs of other arms than full and off are none of this comparison.
     """
-    slots = {row.trial_id: row.slot for row in trials}
+    by_id = {row.trial_id: row for row in trials}
+    given = {pair.treatment: pair for pair in pairs if _is_primary(pair, by_id)}
+    planned_off = {(row.task_id, row.sample) for row in trials if row.arm == "off"}
     held: dict[str, list[Measured]] = defaultdict(list)
-    for pair in pairs:
-        held[pair.task_id].append(Measured(slots[pair.treatment], _PREFERRED.get(pair.preference)))
+    for row in trials:
+        if row.arm == "full" and (row.task_id, row.sample) in planned_off:
+            held[row.task_id].append(Measured(row.slot, _preferred(given.get(row.trial_id), row)))
     tasks = (TaskValues(task_id, tuple(sorted(values)), ()) for task_id, values in sorted(held.items()))
     return Comparison(PREFERENCE_NAME, tuple(tasks), paired_values=True)
 
 
+def _is_primary(pair: PairRow, trials: Mapping[str, TrialRow]) -> bool:
+    return (trials[pair.treatment].arm, trials[pair.comparator].arm) == ("full", "off")
+
+
+def _preferred(pair: PairRow | None, treated: TrialRow) -> float | None:
+    if pair is None:
+        return None
+    if treated.safety_failure is True:
+        return _PREFERRED["loss"]
+    return _PREFERRED.get(pair.preference)
+
+
 def shown_shares(
-    judgements: Iterable[JudgementRow], pairs: Sequence[PairRow]
+    judgements: Iterable[JudgementRow], pairs: Iterable[PairRow], trials: Iterable[TrialRow]
 ) -> dict[str, tuple[float, float]]:
-    """By task, the share of valid showings that the treatment won and the share that it lost.
+    """By task, the share of valid showings of full against off that the treatment won, and that it lost.
 
     Canaries, and votes that gave no verdict, are no showings; tasks without one are left out.
     """
-    task_of = {pair.pair_id: pair.task_id for pair in pairs}
-    said: dict[str, list[str]] = defaultdict(list)
-    for vote in judgements:
-        if vote.state == "valid" and not vote.canary and vote.for_treatment is not None:
-            said[task_of[vote.pair_id]].append(vote.for_treatment)
-    return {
-        task_id: (words.count("win") / len(words), words.count("loss") / len(words))
-        for task_id, words in sorted(said.items())
-    }
+    task_of = _primary_tasks(pairs, trials)
+    said = Counter(
+        (vote.pair_id, vote.for_treatment)
+        for vote in judgements
+        if vote.state == "valid" and not vote.canary and vote.pair_id in task_of
+    )
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for (pair_id, word), times in said.items():
+        held = counts[task_of[pair_id]]
+        held[0] += times
+        held[1] += times * (word == "win")
+        held[2] += times * (word == "loss")
+    return {task_id: (won / shown, lost / shown) for task_id, (shown, won, lost) in sorted(counts.items())}
+
+
+def guesses_by_side(
+    judgements: Iterable[JudgementRow], pairs: Iterable[PairRow], trials: Iterable[TrialRow]
+) -> tuple[dict[str, list[Guess]], dict[str, list[Guess]]]:
+    """By task, what reviewers guessed where the treatment was shown first, and where second.
+
+    Votes that were made void by a revoked licence do not count, canaries have no treated side.
+    """
+    task_of = _primary_tasks(pairs, trials)
+    sides: tuple[dict[str, list[Guess]], dict[str, list[Guess]]] = ({}, {})
+    for vote in sorted(judgements, key=lambda vote: vote.vote_id):
+        if vote.guess is None or vote.canary or vote.state == "void" or vote.pair_id not in task_of:
+            continue
+        said = sides[vote.position].setdefault(task_of[vote.pair_id], [])
+        said.append(_judged_guess(vote.guess, vote.position))
+    return sides
+
+
+def _judged_guess(guess: str, position: int) -> Guess:
+    if guess not in _GUESSED_POSITION:
+        return Guess.UNSURE
+    return Guess.RIGHT if _GUESSED_POSITION[guess] == position else Guess.WRONG
+
+
+def _primary_tasks(pairs: Iterable[PairRow], trials: Iterable[TrialRow]) -> dict[str, str]:
+    by_id = {row.trial_id: row for row in trials}
+    return {pair.pair_id: pair.task_id for pair in pairs if _is_primary(pair, by_id)}
 
 
 def safety_failures(trials: Iterable[TrialRow], arm: str) -> int:

@@ -13,7 +13,7 @@ mean to the k-th largest upper mean, k = floor(alpha * (B + 1)) of B splits: the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,7 @@ from skill_effectiveness.calibration.figures import Interval
 from skill_effectiveness.studies.analysis.decimals import TOLERANCE, checked_alpha
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -33,7 +33,8 @@ EXACT_TASKS: Final = 20
 """Up to this number of tasks every flip is counted."""
 
 DRAWS: Final = 99_999
-_BLOCK: Final = 4_000_000
+_HELD: Final = 4
+_PATTERNS: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(np.float64)
 _WHOLE_RANGE: Final = Interval(low=-1.0, high=1.0)
 
 
@@ -48,6 +49,9 @@ class Sides(StrEnum):
 class Flips:
     """The flips of one comparison.
 
+    Drawn signs are kept, one bit each, for the numbers of tasks that were asked for last: p, both intervals
+    and every step towards a tipping point use the same ones.
+
     Args:
         chance: the draws of the plan.
         use: names the comparison, for example `flip/full-off`.
@@ -55,6 +59,7 @@ class Flips:
 
     chance: Chance
     use: str
+    _drawn: dict[int, NDArray[np.uint8]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def p_value(self, differences: Sequence[float], sides: Sides) -> float:
         """The share of flips whose sum is as extreme as the observed one.
@@ -69,10 +74,9 @@ class Flips:
         values = checked_differences(differences)
         observed = float(values.sum())
         total = abs(observed) if sides is Sides.TWO else observed
-        hits = 0
-        for sums in self._flipped_sums(values):
-            reached = np.abs(sums) if sides is Sides.TWO else sums
-            hits += int(np.count_nonzero(reached >= total - TOLERANCE))
+        sums = self._flipped_sums(values)
+        reached = np.abs(sums) if sides is Sides.TWO else sums
+        hits = int(np.count_nonzero(reached >= total - TOLERANCE))
         if len(values) <= EXACT_TASKS:
             return hits / float(2 ** len(values))
         return (1 + hits) / (DRAWS + 1)
@@ -100,31 +104,38 @@ class Flips:
         """As `interval`, with the whole range where nothing can be rejected."""
         return self.interval(differences, alpha) or _WHOLE_RANGE
 
-    def _flipped_sums(self, values: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    def _flipped_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(values) <= EXACT_TASKS:
-            yield _all_flipped_sums(values)
-            return
-        for signs in self._drawn_signs(len(values)):
-            yield signs @ values
+            return _all_flipped_sums(values)
+        return float(values.sum()) - 2 * self._sums_of_flipped(values)
 
     def _means(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The smaller and the larger mean of each split, both of shape (B,)."""
         if len(values) <= EXACT_TASKS:
             return _means_of_all_splits(values)
-        lows, highs = [], []
-        for signs in self._drawn_signs(len(values)):
-            low, high = _means_of_parts(
-                (signs < 0).astype(np.float64) @ values, np.count_nonzero(signs < 0, axis=1), values
-            )
-            lows.append(low)
-            highs.append(high)
-        return np.concatenate(lows), np.concatenate(highs)
+        sizes = np.rint(self._sums_of_flipped(np.ones_like(values))).astype(np.int64)
+        return _means_of_parts(self._sums_of_flipped(values), sizes, values)
 
-    def _drawn_signs(self, tasks: int) -> Iterator[NDArray[np.float64]]:
-        signs = self.chance.signs(self.use, DRAWS, tasks)
-        rows = max(1, _BLOCK // tasks)
-        for start in range(0, DRAWS, rows):
-            yield signs[start : start + rows].astype(np.float64)
+    def _sums_of_flipped(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of each draw, the sum of the values whose signs are flipped, shape (DRAWS,).
+
+        Eight tasks at a time: what each of the 256 patterns of their signs sums to is reckoned once.
+        """
+        padded = np.zeros(-(-len(values) // 8) * 8)
+        padded[: len(values)] = values
+        sums = np.zeros(DRAWS)
+        for eight, patterns in zip(padded.reshape(-1, 8), self._packed(len(values)), strict=True):
+            sums += (_PATTERNS @ eight)[patterns]
+        return sums
+
+    def _packed(self, tasks: int) -> NDArray[np.uint8]:
+        """Of every eight tasks a row, of every draw a byte; the first of the eight is its highest bit."""
+        if tasks not in self._drawn:
+            while len(self._drawn) >= _HELD:
+                del self._drawn[next(iter(self._drawn))]
+            flipped = np.packbits(self.chance.signs(self.use, DRAWS, tasks) < 0, axis=1)
+            self._drawn[tasks] = np.ascontiguousarray(flipped.T)
+        return self._drawn[tasks]
 
 
 def checked_differences(differences: Sequence[float]) -> NDArray[np.float64]:

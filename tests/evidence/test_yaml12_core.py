@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skill_effectiveness.acceptance.closeout.policy_yaml import YamlError, read_yaml
+from skill_effectiveness.evidence.yaml12 import YamlError, read_yaml
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=12)
 VALUES = st.recursive(

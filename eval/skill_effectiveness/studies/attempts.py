@@ -1,0 +1,242 @@
+"""One attempt on disk: carried out, published so that it is there whole or not at all, and read again.
+
+```
+attempts/<slot>/a<M>/    collected/…  tree.json  stream.jsonl  stderr.bin  exit.json
+```
+
+`exit.json` is written last. Whoever finds it has the whole attempt and pays nobody a second time; a folder
+without it is what a killed run left and stays as evidence.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.evidence import writes
+from skill_effectiveness.evidence.canonical import digest_bytes
+from skill_effectiveness.evidence.errnos import reported
+from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, RootCode, RootError
+from skill_effectiveness.evidence.journal_rows import row_time
+from skill_effectiveness.studies.attempt_records import (
+    EXIT_CONTRACT,
+    AttemptExit,
+    ExitIsolation,
+    exit_line,
+    is_of,
+    read_exit,
+)
+from skill_effectiveness.studies.errors import StudyCode, StudyError
+from skill_effectiveness.studies.file_trees import EntryKind, FileTree, TreeEntry, read_listing
+from skill_effectiveness.studies.spending import over_limit
+from skill_effectiveness.studies.words import EndClass
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from skill_effectiveness.evidence.root import PrivateRoot
+    from skill_effectiveness.protocol.gates import Budgets
+    from skill_effectiveness.studies.agent import AttemptResult, Files
+    from skill_effectiveness.studies.attempt_records import AttemptOrder
+    from skill_effectiveness.studies.state import AttemptState, SlotState
+    from skill_effectiveness.trials.models import ConsumedBudget
+
+ATTEMPTS: Final = "attempts"
+COLLECTED: Final = "collected"
+EXIT: Final = "exit.json"
+TREE: Final = "tree.json"
+STREAM: Final = "stream.jsonl"
+STDERR: Final = "stderr.bin"
+LARGEST_RESULT: Final = 268_435_456
+"""Bytes that an attempt may leave in all."""
+
+RESULT_SIZE: Final = "result_size"
+
+
+def tree_of(files: Files) -> FileTree:
+    """The tree of collected files, as it is listed and digested."""
+    folders = {
+        "/".join(parts[:depth])
+        for parts in (path.split("/") for path in files)
+        for depth in range(1, len(parts))
+    }
+    made = [TreeEntry(folder, EntryKind.FOLDER) for folder in folders]
+    made += [
+        TreeEntry(path, EntryKind.FILE, size=len(data), sha256=digest_bytes(data))
+        for path, data in files.items()
+    ]
+    return FileTree.of(made)
+
+
+def judged(
+    result: AttemptResult, model: str, budget: Budgets, used: ConsumedBudget
+) -> tuple[EndClass, str | None]:
+    """Class and detail of an attempt once the coordinator has looked at it.
+
+    A model that is not the one asked for makes it void, and more used than the trial may use, or a result
+    beyond all size, makes it `limit`; what an isolation showed comes first.
+
+    Args:
+        result: what the agent's driver says.
+        model: that was asked for.
+        budget: of the trial.
+        used: by all attempts of the trial, this one included.
+    """
+    if result.ended is EndClass.CONTAMINATED:
+        return result.ended, result.detail
+    if result.model_reported not in {None, model}:
+        return EndClass.VOID, result.detail if result.ended is EndClass.VOID else "model_differs"
+    if _size(result) > LARGEST_RESULT:
+        return EndClass.LIMIT, RESULT_SIZE
+    over = over_limit(budget, used)
+    if over is not None and result.ended in {EndClass.COMPLETED, EndClass.NO_ANSWER, EndClass.REFUSED}:
+        return EndClass.LIMIT, over
+    return result.ended, result.detail
+
+
+def _size(result: AttemptResult) -> int:
+    files = result.files or {}
+    return sum(map(len, files.values())) + len(result.stream or b"") + len(result.stderr or b"")
+
+
+class AttemptFolders:
+    """The folders of attempts below one study; safe to be used by several threads, each with its own slots.
+
+    Args:
+        root: of the study; stays the caller's.
+    """
+
+    def __init__(self, root: PrivateRoot) -> None:
+        self._folder = root.child(ATTEMPTS, create=True)
+
+    def close(self) -> None:
+        """Close the folder; closing again does nothing."""
+        self._folder.close()
+
+    def place(self, slot: int, attempt: int) -> str:
+        """The absolute path of an attempt's folder, for audits and roots of agents."""
+        return str(self._folder.path / str(slot) / f"a{attempt}")
+
+    def publish(
+        self,
+        order: AttemptOrder,
+        result: AttemptResult,
+        judged_as: tuple[EndClass, str | None],
+        times: tuple[datetime, datetime],
+    ) -> AttemptExit:
+        """Write everything of an attempt, its exit last.
+
+        Args:
+            order: what it was given.
+            result: what came of it.
+            judged_as: class and detail.
+            times: its start and its end.
+
+        Raises:
+            RootError, FileError: writing failed; without `exit.json` the attempt is not over.
+        """
+        ended, detail = judged_as
+        files = None if detail == RESULT_SIZE else result.files
+        tree = None if files is None else tree_of(files)
+        document = AttemptExit(
+            schema_version=1,
+            artifact_contract=EXIT_CONTRACT,
+            slot=order.slot,
+            attempt=order.attempt,
+            order_digest=order.digest,
+            **{"class": ended},
+            detail=detail,
+            model_requested=str(order.driver["model"]),
+            model_reported=result.model_reported,
+            tree=None if tree is None else tree.digest,
+            usage=result.usage,
+            isolation=ExitIsolation(
+                evidence=result.observed.evidence,
+                audit_complete=result.observed.audit_complete,
+                roots_enforced=result.observed.roots_enforced,
+            ),
+            started_at=row_time(times[0]),
+            ended_at=row_time(times[1]),
+        )
+        with self._new(order.slot, order.attempt) as folder:
+            if files is not None and tree is not None:
+                _lay_down(folder, files)
+                folder.publish(TREE, tree.listing)
+            if detail != RESULT_SIZE:
+                for name, data in ((STREAM, result.stream), (STDERR, result.stderr)):
+                    if data is not None:
+                        folder.publish(name, data)
+            folder.publish(EXIT, exit_line(document))
+        return document
+
+    def _new(self, slot: int, attempt: int) -> PrivateRoot:
+        """The folder of an attempt, made if missing.
+
+        Numbers never differ in case alone, so the look at all other slots that a new name takes is left out:
+        it would make each of many slots dearer than the one before.
+        """
+        made = self._folder.folder
+        name = str(slot)
+        with reported(made.where(name)):
+            if made.status(name) is None:
+                writes.make_folder(made.fs, made.fd, name)
+        with self._folder.child(name) as folder:
+            return folder.child(f"a{attempt}", create=True)
+
+    def found(self, slot: int, attempt: AttemptState) -> AttemptExit | None:
+        """The exit of an attempt that the journal started; None when it never came to its end.
+
+        Raises:
+            StudyError: `plan_changed`: there is one, of another attempt or of no form that is written here.
+            RootError, FileError: it cannot be read.
+        """
+        try:
+            with self._folder.child(str(slot), f"a{attempt.number}") as folder:
+                data = folder.read(EXIT)
+        except (RootError, FileError) as error:
+            if error.code in {RootCode.ROOT_MISSING, FileCode.MISSING}:
+                return None
+            raise
+        try:
+            document = read_exit(data)
+        except EvidenceError as error:
+            raise _foreign(slot) from error
+        if not is_of(document, slot, attempt):
+            raise _foreign(slot)
+        return document
+
+    def last_exit(self, slot: SlotState) -> AttemptExit | None:
+        """The exit of a slot's last attempt; errors as `found`."""
+        return self.found(slot.slot, slot.attempts[-1]) if slot.attempts else None
+
+    def files(self, slot: int, attempt: AttemptState) -> Files:
+        """What an attempt left, held against the digest in the journal.
+
+        Raises:
+            StudyError: `plan_changed`: it is not what was collected.
+            RootError, FileError: it cannot be read.
+        """
+        with self._folder.child(str(slot), f"a{attempt.number}") as folder:
+            listing = folder.read(TREE)
+            if digest_bytes(listing) != attempt.tree:
+                raise _foreign(slot)
+            held = {}
+            for entry in read_listing(listing).files:
+                *parents, name = (COLLECTED, *entry.path.split("/"))
+                with folder.child(*parents) as inner:
+                    held[entry.path] = inner.read(name)
+                if digest_bytes(held[entry.path]) != entry.sha256:
+                    raise _foreign(slot)
+        return held
+
+
+def _lay_down(folder: PrivateRoot, files: Files) -> None:
+    folder.child(COLLECTED, create=True).close()
+    for path, data in files.items():
+        *parents, name = (COLLECTED, *path.split("/"))
+        with folder.child(*parents, create=True) as inner:
+            inner.publish(name, data)
+
+
+def _foreign(slot: int) -> StudyError:
+    sentence = "what an attempt left is not what the journal says; restore the study's folder."
+    return StudyError(StudyCode.PLAN_CHANGED, f"{ATTEMPTS}/{slot}", sentence)
