@@ -8,12 +8,23 @@ import os
 import sys
 from _frozen_importlib_external import SourceFileLoader
 
+UNLOADABLE = (
+    b'{"reason_code":"unsupported_evaluator","request_id":"redacted-invalid-request-id","result":{},'
+    b'"runtime_binding":{},"schema":"skill-effectiveness.bridge.response.v1","status":"error"}\n'
+)
+
 if __name__ == "__main__":
     here = os.path.realpath(__file__)
     path = here.removesuffix("bridge.py") + "eval/skill_effectiveness/launch/start.py"
-    loader = SourceFileLoader("skill_effectiveness.launch.start", path)
-    source = loader.get_data(path)
-    start = sys.modules[loader.name] = type(sys)(loader.name)
-    start.__file__ = path
-    exec(loader.source_to_code(source, path), vars(start))  # noqa: S102 - made from the bytes handed over
-    sys.exit(start.enter("bridge", here, source))
+    try:
+        loader = SourceFileLoader("skill_effectiveness.launch.start", path)
+        source = loader.get_data(path)
+        start = sys.modules[loader.name] = type(sys)(loader.name)
+        start.__file__ = path
+        exec(loader.source_to_code(source, path), vars(start))  # noqa: S102 - made from the bytes handed over
+        code = start.enter("bridge", here, source)
+    except Exception:  # noqa: BLE001 - damaged code can fail in any way, and one line is owed
+        os.write(2, b"unsupported_evaluator: The first code of the bridge cannot be loaded; restore it.\n")
+        os.write(1, UNLOADABLE)
+        code = 4
+    sys.exit(code)

@@ -7,14 +7,14 @@
 | `study_trials_growth` | per trial at the larger size against the smaller |
 | `study_status` | seconds and memory of the status of 100,000 trials |
 
-Inspect is measured where it is installed; nothing here needs it, and without it that comparison is said to be
-missing. Trials are fsynced many times each, so the figures depend on the disk: run it where evidence is kept
-(`TMPDIR`). `STUDY_SIZES` names other sizes than 200 and 2,000, such as `500,5000,50000`.
+Inspect is measured where the interpreter that `INSPECT_PYTHON` names (this one by default) has it; nothing
+here needs it, and without it that comparison is said to be missing. Trials are fsynced many times each, so
+the figures depend on the disk: run it where evidence is kept (`TMPDIR`). `STUDY_SIZES` names other sizes than
+200 and 2,000, such as `500,5000,50000`.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -29,6 +29,7 @@ from benchmarks.harness import Figure, report
 
 SIZES = tuple(int(size) for size in os.environ.get("STUDY_SIZES", "200,2000").split(","))
 JOBS = 8
+INSPECT = os.environ.get("INSPECT_PYTHON", sys.executable)
 COLD_GOAL, TRIAL_GOAL, GROWTH_GOAL = 0.1, 1 / 3, 1.2
 MEMORY_MEGABYTES = 80
 STATUS_TRIALS, STATUS_SECONDS, STATUS_MEGABYTES = 100_000, 1.0, 200
@@ -100,16 +101,18 @@ with bench(folder, Surroundings.real()) as held:
     plan = held.plan(study)
     if len(sys.argv) > 4:
         from skill_effectiveness.studies import rows
+        from skill_effectiveness.studies.words import EndClass, GradeState
+        done = {"class": EndClass.COMPLETED}
         with held.open() as opened, opened.journal(held.state) as journal:
             digest, group = plan.plan_digest, []
             for slot in range(1, plan.allocation.slots + 1):
                 usage = rows.Usage(input_tokens=1_000, output_tokens=100, cost_units=0.5, wall_seconds=1.0)
                 group += [
                     rows.SlotStarted(slot=slot, attempt=1, order_digest=digest),
-                    rows.AttemptEnded(slot=slot, attempt=1, **{"class": "completed"}, detail=None,
+                    rows.AttemptEnded(slot=slot, attempt=1, **done, detail=None,
                                       tree=digest, usage=usage),
-                    rows.SlotEnded(slot=slot, **{"class": "completed"}, completion_binding_hash=digest),
-                    rows.Graded(slot=slot, grade_hash=digest, state="valid"),
+                    rows.SlotEnded(slot=slot, **done, completion_binding_hash=digest),
+                    rows.Graded(slot=slot, grade_hash=digest, state=GradeState.VALID),
                 ]
                 if len(group) >= 1_000:
                     journal.append(*group)
@@ -119,10 +122,10 @@ with bench(folder, Surroundings.real()) as held:
 """
 
 
-def child(code: str, *arguments: object) -> tuple[float, dict[str, Any]]:
+def child(code: str, *arguments: object, python: str = sys.executable) -> tuple[float, dict[str, Any]]:
     """Seconds from the start of a process to its end, and what it printed."""
     environ = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
-    command = [sys.executable, "-c", code, *map(str, arguments)]
+    command = [python, "-c", code, *map(str, arguments)]
     start = time.perf_counter()
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environ)  # noqa: S603 - our own code
     lines = done.stdout.splitlines()
@@ -139,9 +142,11 @@ def planned(base: Path, slots: int, *filled: str) -> Path:
 
 def mocked(base: Path, samples: int) -> tuple[float, float] | None:
     """Seconds of as many mock samples in Inspect, in all and without its start; None where it is missing."""
-    if importlib.util.find_spec("inspect_ai") is None:
+    looking = [INSPECT, "-c", "import inspect_ai"]
+    found = subprocess.run(looking, check=False, capture_output=True)  # noqa: S603 - a fixed command
+    if found.returncode:
         return None
-    whole, told = child(MOCK, base / f"inspect-{samples}", samples)
+    whole, told = child(MOCK, base / f"inspect-{samples}", samples, python=INSPECT)
     return whole, float(told["seconds"])
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Self
 
+from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.protocol.manifests import freeze_manifest
 from skill_effectiveness.protocol.tasks import parse_task
@@ -104,12 +104,12 @@ class Bench:
         checkpoint(self.store, key, self._running)
 
     def fill(self, key: TrialKey, audit: bytes = b"") -> None:
-        """Write the evidence files, as a runner does; not part of what is measured."""
+        """Write the evidence files in a runner's spelling; not part of what is measured."""
         trial = self.store.trial_place(key)
         row = {"actor": "tested-agent", "operation": "read", "path": str(self.checkout)}
         for name, data in (
             ("events.jsonl", EVENT),
-            ("access-audit.jsonl", audit or json.dumps(row).encode() + b"\n"),
+            ("access-audit.jsonl", audit or dump_line(row)),
             ("outcome/result.json", OUTCOME),
         ):
             (trial / name).touch(mode=0o600)

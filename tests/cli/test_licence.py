@@ -57,7 +57,8 @@ class TestIssue:
         assert said.values["synthetic"] == "true"
         assert (examined / "l.json").stat().st_mode & 0o777 in (0o644, 0o600)
         checked = command("licence", "check", "l.json", "--pub", "lab.pub", "--model", "sim-1")
-        assert (checked.code, checked.out) == (0, "licence_status=live\n")
+        assert (checked.code, checked.out) == (0, "licence_status=live\nsynthetic=true\n")
+        assert "simulated" in checked.err
 
     def test_a_line_of_the_policy_is_not_met(self, command: Callable[..., Said], examined: Path) -> None:
         """R35: exit 1, and nothing is written."""

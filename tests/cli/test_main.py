@@ -57,6 +57,10 @@ class TestHelp:
     def test_the_commands(self) -> None:
         assert set(COMMANDS) == {
             (), ("reviewer-calibration",), ("verify",), ("smoke",),
+            ("active-control-freeze-candidate",), ("active-control-freeze-owner-reference",),
+            ("active-control-prepare",), ("active-control-finalize",), ("active-control-verify",),
+            ("active-control-measure",), ("active-control-measure-verify",),
+            ("active-control-matched-call",), ("active-control-matched-call-verify",),
             ("reviewers",), ("reviewers", "score"), ("reviewers", "seal"), ("reviewers", "demo"),
             ("keys",), ("keys", "new"), ("keys", "show"), ("keys", "export"),
             ("journal",), ("journal", "verify"), ("journal", "repin"),

@@ -44,7 +44,7 @@ def place(plans: Path) -> Iterator[Path]:
 
 
 def planned(place: Path, **edits: str) -> None:
-    """Have a planned study of four slots in `R`, with a home of its own; copied where there is one already."""
+    """Have a planned study of four slots in `R`, with a home of its own; a copy where there is one."""
     texts = {"samples: 3": "samples: 1"} | {key.replace("__", ": "): value for key, value in edits.items()}
     kept = place.parent / f"plan-{digest_object(texts)[-16:]}"
     if not kept.exists():

@@ -67,7 +67,8 @@ class TestFreezing:
         assert plain(reference()) == document | {"reference_hash": plain_hash(document)}
 
     def test_an_owner_may_use_any_word(self) -> None:
-        assert freeze_reference(ScopeContents(subagent="the model", main="AGENTS.md"))
+        texts = ScopeContents(subagent="the model", main="AGENTS.md")
+        assert freeze_reference(texts).scope_contents == texts
 
     @pytest.mark.parametrize(("commitment", "attestation"), [(b"", b"x"), (b"x", b" \n")])
     def test_a_declaration_says_something(self, commitment: bytes, attestation: bytes) -> None:

@@ -188,6 +188,7 @@ class TestFields:
             refused(model, document | {"artifact_contract": other})
 
     def test_no_other_value_is_a_document(self, model: type[FrozenModel]) -> None:
+        value: object
         for value in (None, [], "x", 1, {}):
             refused(model, value)
 

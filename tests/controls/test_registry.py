@@ -11,10 +11,11 @@ import pytest
 from skill_effectiveness.controls.errors import ControlCode, ControlError
 from skill_effectiveness.controls.registry import PURPOSE, PairRegistry
 from skill_effectiveness.controls.steps import finalize_root, measure_root, prepare_root, read_preparation
+from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.journal import Journal
 from tests.support.controls import candidate, decision, plain_hash, reference, request, text_hash
 from tests.support.killing_fs import Died, MortalFs
-from tests.support.private import RealFs, out_root
+from tests.support.private import out_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,9 +122,9 @@ def test_a_preparation_that_died_is_finished_with_its_own_draw(
     registry: PairRegistry, tmp_path: Path
 ) -> None:
     """A6 A9: at every step the same command goes through, and the pair has one row."""
-    steps = 0
-    for nth in range(1, 200):
-        steps = nth
+    steps, answers = 0, set()
+    for nth in range(1, 400, 3):
+        steps += 1
         name = f"at-{nth}"
         pair = (candidate("one", commitment=name.encode()), candidate("two"))
         fs = MortalFs(RealFs(), nth)
@@ -139,10 +140,11 @@ def test_a_preparation_that_died_is_finished_with_its_own_draw(
                 found = prepare_root(root, request(*pair), registry)
             except ControlError as error:
                 # Everything was published, and only the answer was lost.
-                assert error.code is ControlCode.ROOT_USED
+                answers.add(error.code)
                 found = read_preparation(root)
             assert read_preparation(root) == found
         with folder(tmp_path, f"{name}-again") as root:
             refused(lambda pair=pair, root=root: prepare_root(root, request(*pair), registry))  # type: ignore[misc]
-    assert steps > 20
+    assert steps > 10
+    assert answers <= {ControlCode.ROOT_USED}
     assert len(rows(registry)) == steps

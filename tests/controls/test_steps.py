@@ -18,6 +18,7 @@ from skill_effectiveness.controls.steps import (
     Measured,
     declare_root,
     finalize_root,
+    held,
     measure_root,
     prepare_root,
     read_measurement,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 CLAIM, STATE, INPUT = "active-control-claim.json", "controller-state.json", "selector-input.json"
 SELECTION, MEASUREMENT = "active-control-selection.json", "owner-relative-measurement.json"
-LOCKS = [".active-control.lock", ".active-control.lock.holder"]
+LOCKS = [".active-control.lock"]
 
 
 @pytest.fixture
@@ -148,7 +149,10 @@ class TestOnce:
                 except ControlError as error:
                     codes.append(error.code)
 
-        with out_root(tmp_path):
+        with out_root(tmp_path) as opened:
+            # So that nobody is caught while making the lock itself.
+            with held(opened, "begin"):
+                pass
             threads = [threading.Thread(target=one) for _ in range(4)]
             for thread in threads:
                 thread.start()
@@ -349,9 +353,7 @@ class TestEveryByte:
             }
         assert not (root.path / SELECTION).exists()
 
-    def test_files_of_another_folder_are_no_parts_of_this_one(
-        self, root: PrivateRoot, tmp_path: Path
-    ) -> None:
+    def test_files_of_another_folder_are_refused(self, root: PrivateRoot, tmp_path: Path) -> None:
         """A8: each whole in itself, from another draw of the same request."""
         measured_root(root)
         (tmp_path / "other").mkdir(mode=0o700)

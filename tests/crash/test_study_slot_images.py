@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.attempt_records import AttemptOrder
 
 BARE = result(files={"note.txt": b"done\n"})
-ENDINGS = dict.fromkeys((1, 2), [BARE])
+ENDINGS = {1: [BARE], 2: [BARE]}
 
 
 def recorded(base: Path, source: Path) -> Recording:
@@ -46,7 +46,7 @@ def recorded(base: Path, source: Path) -> Recording:
 
 
 def test_of_a_slot(capsys: pytest.CaptureFixture[str]) -> None:
-    """E53 S23 S24: acknowledged work is there, an attempt that ended is not made again, two slots at the end."""
+    """E53 S23 S24: acknowledged work is there, and an attempt that ended is not made again."""
     seen: set[tuple[Image, int]] = set()
     images = 0
     with fast_folder() as fast:

@@ -69,14 +69,17 @@ def whole(folder, clean):
             slot: each for slot, each in clean.items() if slot not in lost}
         assert found.keys() == clean.keys()
         with held.open() as study, study.store() as store, study.journal(held.state) as journal:
-            bindings = {replay(store, key).document.completion_binding_hash for key in store.keys()
-                        if json.loads((study.root.path / "trials" / key.path / "trial.json").read_bytes())["status"]
-                        == "completed"}
-            assert bindings == {slot.completion_binding_hash for slot in journal.state.slots.values()} - {None}
+            documents = [json.loads((study.root.path / "trials" / key.path / "trial.json").read_bytes())
+                         for key in store.keys()]
+            for key, document in zip(store.keys(), documents):
+                if document["status"] == "completed": replay(store, key)
+            bindings = {document["completion_binding_hash"] for document in documents}
+            told = {slot.completion_binding_hash for slot in journal.state.slots.values()}
+            assert bindings - {None} == told - {None}
             # An attempt that came to its end was never made again.
             for slot in journal.state.slots.values():
                 for attempt in slot.attempts[:-1]:
-                    place = study.root.path / "attempts" / str(slot.slot) / f"a{attempt.number}" / "exit.json"
+                    place = study.root.path / f"attempts/{slot.slot}/a{attempt.number}/exit.json"
                     assert not (place.exists() and attempt.detail == "killed"), slot.slot
     assert wrong_modes(folder / "R") == []
     return len(lost)

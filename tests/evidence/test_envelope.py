@@ -153,8 +153,17 @@ KEYS = [KEY.public_key(), OTHER_KEY.public_key()]
 def test_each_key_that_signed_is_named_once(*, own: bool) -> None:
     """E47: however often a key signed or is given, it counts once."""
     assert signers(PAYLOAD, [SIG, OTHER_SIG], KEYS, own=own) == {KEY_ID, OTHER_ID}
-    assert signers(PAYLOAD, [SIG, SIG], [*KEYS, *KEYS], own=own) == {KEY_ID}
+    assert signers(PAYLOAD, [SIG], [*KEYS, *KEYS], own=own) == {KEY_ID}
     assert signers(PAYLOAD, [SIG], [], own=own) == set()
+
+
+def test_a_signature_that_stands_twice_spoils_our_own_seal() -> None:
+    """E46 E47: it says nothing new, and would be bytes that somebody added unnoticed."""
+    assert signers(PAYLOAD, [SIG, SIG], KEYS, own=False) == {KEY_ID}
+    for signatures in ([SIG, SIG], [SIG, OTHER_SIG, SIG]):
+        with pytest.raises(SealError) as caught:
+            signers(PAYLOAD, signatures, KEYS, own=True)
+        assert caught.value.code is SealCode.SIGNATURE
 
 
 def test_the_key_id_is_a_hint_for_other_clients() -> None:

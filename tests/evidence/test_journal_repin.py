@@ -353,3 +353,16 @@ def test_nothing_is_begun_by_it(tmp_path: Path) -> None:
         with desk.roots():
             pass
         assert refused(desk) is JournalCode.JOURNAL_MISSING
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b'{"a":1}\n'])
+def test_nothing_is_left_beside_a_file_that_is_no_journal(tmp_path: Path, data: bytes) -> None:
+    """E62: a lock file beside the receipts of another contract would be a stranger there."""
+    desk = Desk(tmp_path.resolve(), "single", state=False)
+    with desk.roots() as (root, _):
+        root.publish(desk.rows().name, data)
+    before = content(desk.base)
+    with pytest.raises(JournalError) as caught:
+        desk.repin(REASON)
+    assert caught.value.faults[0].code is JournalCode.REPIN_REFUSED
+    assert content(desk.base) == before

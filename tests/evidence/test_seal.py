@@ -332,10 +332,11 @@ def test_the_same_key_counts_once(*, by_us: bool) -> None:
     """E47: neither a repeated signature nor a repeated key meets threshold 2.
 
     A second signature by a key that was not handed in is for others to judge in a foreign envelope. In a seal
-    of ours nobody could tell it from bytes that somebody added, so the seal verifies with both keys only.
+    of ours nobody could tell it from bytes that somebody added, so the seal verifies with both keys only; nor
+    does one that repeats the first.
     """
     twice = two_signatures((KEY_ID, KEY), (KEY_ID, KEY))
-    assert judge(twice, keys=PUBLIC_KEYS * 2, own=by_us).passed
+    assert judge(twice, keys=PUBLIC_KEYS * 2, own=by_us).passed is not by_us
     assert outcome(judge(twice, keys=PUBLIC_KEYS * 2, threshold=2, own=by_us)) == "pppF-----"
     assert outcome(judge(twice, keys=BOTH, threshold=2, own=by_us)) == "pppF-----"
     both = two_signatures((KEY_ID, KEY), (OTHER_ID, OTHER_KEY))

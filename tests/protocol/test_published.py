@@ -44,6 +44,7 @@ def test_the_documents_of_this_room() -> None:
         "task-reference": "TaskReference",
         "host-residual-row": "HostResidualRow",
         "skill-events-row": "SkillEventsRow",
+        "skill-event-fixtures": "EventFixtures",
         "capability-probe": "CapabilityProbe",
         "smoke-fixture": "SmokeFixture",
     }

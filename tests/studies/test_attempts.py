@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from skill_effectiveness.studies.agent import AttemptResult
+
 DIGEST = "sha256:" + "0" * 64
 FREE = Budgets(tokens=None, wall_time_seconds=None, tool_calls=None, cost_units=None)
 TIMES = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC))
@@ -153,11 +155,8 @@ def test_a_result_beyond_all_size_is_a_limit_and_is_not_kept(
         (result(usage=Usage(input_tokens=90, output_tokens=10)), ("completed", None)),
     ],
 )
-def test_what_the_coordinator_makes_of_a_result(told: object, found: tuple[str, str | None]) -> None:
+def test_what_the_coordinator_makes_of_a_result(told: AttemptResult, found: tuple[str, str | None]) -> None:
     """S21 S26 F37: model and budget are held against what was asked for."""
-    from skill_effectiveness.studies.agent import AttemptResult
-
-    assert isinstance(told, AttemptResult)
     budget = Budgets(tokens=100, wall_time_seconds=None, tool_calls=None, cost_units=None)
     ended, detail = judged(told, MODEL, budget, consumed([], told.usage))
     assert (str(ended), detail) == found

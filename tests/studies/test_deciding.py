@@ -75,7 +75,7 @@ def test_a_run_stops_when_evidence_suffices() -> None:
         held.plan(example(folder, tasks=12, edits=ANYTIME))
         with held.open() as study:
             losers = [slot.slot for slot in study.slots() if slot.arm == "off"]
-        agent = FakeAgent(endings=dict.fromkeys(losers, [result("crashed")]))
+        agent = FakeAgent(endings={slot: [result("crashed")] for slot in losers})
         outcome = run(held, agent, jobs=2)
         assert outcome.status == "complete"
         assert outcome.counts.decided

@@ -142,6 +142,16 @@ class TestVotes:
         study.judge(progress=lambda done, of: told.append((done, of)))
         assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
+    def test_nobody_votes_once_arms_are_known(self, study: JudgedStudy) -> None:
+        """S39 S65: what is missing stays missing, and what was given stays."""
+        told: list[int] = []
+        study.judge(cancelled=lambda: len(told) == 1, progress=lambda done, _: told.append(done))
+        with study.opened() as (_, journal):
+            journal.append(rows.Unblinded(reason="given up"))
+        found = study.judge()
+        assert (found.status, found.votes, found.missing) == (JudgeStatus.VOTES_MISSING, 1, 3)
+        assert found.idle == {0: "unblinded"}
+
 
 class TestKilled:
     @pytest.mark.parametrize("at", [1, 2, 4])

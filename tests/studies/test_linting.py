@@ -70,7 +70,7 @@ def test_what_names_an_arm_is_found_everywhere(member: str, text: str, kind: Sig
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("written to /tmp/call-8/work/total.py", SignKind.PATH),
+        ("written to /tmp/call-8/x/total.py", SignKind.PATH),
         ("see /home/ann/notes.md", SignKind.PATH),
         ("see ~/.config/notes.md", SignKind.PATH),
         (r"see C:\Users\ann\notes.md", SignKind.PATH),
@@ -94,7 +94,7 @@ def test_what_names_an_arm_is_found_everywhere(member: str, text: str, kind: Sig
         ("cost_units=0.3", SignKind.TOKEN_COUNT),
         ("from slot-12", SignKind.ORDERED_ID),
         ("sample-003", SignKind.ORDERED_ID),
-        ("attempt 2", SignKind.ORDERED_ID),
+        ("attempts/12/a1", SignKind.ORDERED_ID),
         ("session_0a1b2c3d4e", SignKind.ORDERED_ID),
         ("0190a5d2-7c1e-7f3a-9b1c-2d3e4f5a6b7c", SignKind.ORDERED_ID),
         ("01J2ZK5T8N4XW9Q3M7V6B1C0DE", SignKind.ORDERED_ID),
@@ -123,6 +123,7 @@ def test_what_the_task_says_is_known_to_both(text: str) -> None:
         "tokens = tokenize(line)",
         "the full list is off by one",
         "3f2a9c",
+        "run 2 of the checks, attempt 3, sample_1 = batch[0]",
         "port 17000",
         "GET /api/v1/users",
     ],

@@ -6,10 +6,11 @@ import shutil
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from skill_effectiveness.evidence.faults import LockError
 from skill_effectiveness.execution.supervision import CALL_VARIABLE
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.halting import Halt
@@ -17,7 +18,9 @@ from skill_effectiveness.studies.rewards import FAILED, INVALID
 from skill_effectiveness.studies.root import StudyJournal
 from skill_effectiveness.studies.rows import Amendment, AttemptEnded, Usage
 from skill_effectiveness.studies.runner import RunStatus
+from skill_effectiveness.studies.slot_trials import SlotTrials
 from skill_effectiveness.studies.words import EndClass
+from skill_effectiveness.trials.replay import replay
 from tests.support.crash_images import fast_folder
 from tests.support.killing_fs import Died
 from tests.support.private import content
@@ -41,8 +44,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from skill_effectiveness.studies.agent import AttemptResult, Cancelled
+    from skill_effectiveness.evidence.journal import Acknowledged
+    from skill_effectiveness.studies.agent import AttemptResult, Cancelled, Files
     from skill_effectiveness.studies.attempt_records import AttemptOrder
+    from skill_effectiveness.studies.plan import PlanTask
+    from skill_effectiveness.studies.rewards import Reward
     from skill_effectiveness.studies.rows import StudyRow
     from tests.support.studies import Bench
 
@@ -90,7 +96,7 @@ def planned(held: Bench, **edits: str) -> None:
         (result("interrupted", detail="stopped"), "interrupted", "failed", "interrupted", None),
     ],
 )
-def test_each_class_ends_its_slot(
+def test_each_class_ends_its_slot(  # noqa: PLR0917 - a row of the table
     four: Bench, told: AttemptResult, ended: str, status: str, reason: str | None, counts: float | None
 ) -> None:
     """S21: class, trial and grade of every ending, and a resume that changes nothing."""
@@ -233,8 +239,8 @@ def test_a_lost_grade_is_graded_and_nobody_is_asked_again(four: Bench) -> None:
     agent = FakeAgent()
 
     class Broken(FakeAgent):
-        def grade(self, *_: Any) -> Any:
-            raise OSError("the grader's machine is gone")
+        def grade(self, task: PlanTask, files: Files) -> tuple[Reward, Reward]:
+            raise OSError(f"the grader of {task.task_id} and its {len(files)} files is gone")
 
     with pytest.raises(OSError, match="gone"):
         run(four, Broken(asked=agent.asked))
@@ -245,7 +251,7 @@ def test_a_lost_grade_is_graded_and_nobody_is_asked_again(four: Bench) -> None:
 
 
 @pytest.mark.parametrize("bad", [FAILED, INVALID])
-def test_a_tree_that_gives_no_grade_is_graded_again_by_the_next_run(four: Bench, bad: Any) -> None:
+def test_a_tree_that_gives_no_grade_is_graded_again_by_the_next_run(four: Bench, bad: Reward) -> None:
     """S14 S24: again on resume, then missing; never 0, and never a second call."""
     with four.open() as study:
         task = study.slots()[0].task_id
@@ -270,7 +276,7 @@ def test_an_attempt_that_finished_unseen_is_taken_as_it_is(
     """S23 S27: its exit is there, its row is not: nobody is paid twice."""
     append = StudyJournal.append
 
-    def dies(journal: StudyJournal, *bodies: StudyRow) -> Any:
+    def dies(journal: StudyJournal, *bodies: StudyRow) -> Acknowledged:
         if any(isinstance(body, AttemptEnded) and body.slot == 2 for body in bodies):
             raise Died
         return append(journal, *bodies)
@@ -299,7 +305,7 @@ def test_an_exit_of_another_attempt_is_refused(four: Bench) -> None:
 
 def test_a_tree_that_was_changed_is_refused(four: Bench) -> None:
     """What is graded is what was collected."""
-    run(four, FakeAgent(grades=dict.fromkeys(task_ids(four), [(FAILED, FAILED)])))
+    run(four, FakeAgent(grades={task_id: [(FAILED, FAILED)] for task_id in task_ids(four)}))
     (four.folder / "R/attempts/3/a1/collected/note.txt").write_bytes(b"better\n")
     with pytest.raises(StudyError) as caught:
         run(four, FakeAgent())
@@ -330,7 +336,7 @@ def test_survivors_of_a_killed_run_are_ended_and_counted(four: Bench) -> None:
     """S27 F10: processes that nobody watches any more, found before anything is started."""
     run_until_lost(four, slot=1)
     token = "5" * 32
-    survivor = subprocess.Popen(  # noqa: S603 - a fixed command
+    survivor = subprocess.Popen(
         [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"],
         env={CALL_VARIABLE: token},
         stdout=subprocess.PIPE,
@@ -379,8 +385,6 @@ def test_a_moved_study_goes_on(tmp_path: Path) -> None:
         assert [order.slot for order in agent.asked] == [3, 4]
         assert outcomes(held, "elsewhere") == dict.fromkeys((1, 2, 3, 4), ("completed", 1.0))
         with held.open("elsewhere") as study, study.store() as store:
-            from skill_effectiveness.trials.replay import replay
-
             assert [replay(store, key).evidence_tier for key in store.keys()] == ["advisory-paired"] * 4  # noqa: SIM118 - no mapping
 
 
@@ -433,7 +437,6 @@ def test_stopping_ends_what_runs(four: Bench) -> None:
 
 def test_one_run_at_a_time(four: Bench) -> None:
     """A second run of the same folder is refused while the first goes on."""
-    from skill_effectiveness.evidence.faults import LockError
 
     def again(order: AttemptOrder, _cancelled: Cancelled) -> None:
         if order.slot == 1:
@@ -578,6 +581,52 @@ def test_the_same_outcomes_whatever_the_jobs(tmp_path: Path) -> None:
         run(held, None, "four", jobs=4)
         assert outcomes(held, "one") == outcomes(held, "four")
         assert {ended for ended, _ in outcomes(held, "one").values()} >= {"crashed", "completed"}
+
+
+def causal(held: Bench) -> None:
+    """Plan a study under the causal tier: three arms, six slots."""
+    edits = ONE | {
+        "registry: paired-profile": "registry: skill-content",
+        "tier: advisory-paired": "tier: causal",
+        "    skills: [skills/file-notes]": (
+            "    skills: [skills/file-notes]\n    instructions: [guide.md]\n    hooks: [hooks.json]\n"
+            "  oracle:\n    skills: [skills/file-notes]\n    hooks: [hooks.json]"
+        ),
+    }
+    study = example(held.folder, edits=edits)
+    (study / "guide.md").write_text("Use the skill.\n", encoding="utf-8")
+    (study / "hooks.json").write_text("{}\n", encoding="utf-8")
+    held.plan(study)
+
+
+def test_a_simulation_under_the_causal_tier_completes(tmp_path: Path) -> None:
+    """A pure function proves what that tier asks for: an audit of its one file, and no memory at all."""
+    with bench(tmp_path) as held:
+        causal(held)
+        assert run(held).status is RunStatus.COMPLETE
+        assert len(outcomes(held)) == 6
+        with held.open() as opened, opened.store() as store:
+            for key in store.keys():  # noqa: SIM118 - no mapping
+                assert replay(store, key).coverage_limitations == ()
+
+
+def test_an_audit_from_before_a_move_is_no_breach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S66: killed after an attempt and before its completion, then moved; its audit names the old place."""
+    with bench(tmp_path) as held:
+        causal(held)
+        with monkeypatch.context() as patched:
+            patched.setattr(SlotTrials, "settle", dies)
+            with pytest.raises(Died):
+                run(held)
+        (tmp_path / "R").rename(tmp_path / "elsewhere")
+        assert run(held, out="elsewhere").status is RunStatus.COMPLETE
+        found = outcomes(held, "elsewhere")
+        assert {ended for ended, _ in found.values()} == {"completed"}
+
+
+def dies(*_: object) -> None:
+    """What a killed process does."""
+    raise Died
 
 
 def test_an_error_of_the_machine_keeps_what_was_acknowledged(four: Bench) -> None:

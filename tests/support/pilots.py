@@ -203,7 +203,8 @@ class Pilot:
             rows = [CLEAN, skill_events(*([ORACLE] if key.arm_id == "S1" else []))]
         self.place.fill(key, events=rows, outcome=ending.outcome)
         if ending.status != "completed":
-            checkpoint(store, key, trials.request(ending.status, stop_reason=ending.stop_reason))
+            fields = {"stop_reason": ending.stop_reason, "isolation_evidence": ending.isolation}
+            checkpoint(store, key, trials.request(ending.status, **fields))
             return
         completion = self.place.completion(
             key,

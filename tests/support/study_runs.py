@@ -47,7 +47,7 @@ USED = Usage(
 VALID = Reward(GradeState.VALID, 1.0)
 
 
-def result(ended: EndClass | str = EndClass.COMPLETED, **others: Any) -> AttemptResult:
+def result(ended: EndClass | str = EndClass.COMPLETED, **others: object) -> AttemptResult:
     """What an attempt came to, a whole one unless told otherwise."""
     held = AttemptResult(
         ended=EndClass(ended),
@@ -60,7 +60,7 @@ def result(ended: EndClass | str = EndClass.COMPLETED, **others: Any) -> Attempt
         files={"note.txt": b"done\n", "deep/er.txt": b"x"},
         observed=Observed(),
     )
-    return replace(held, **others)
+    return replace(held, **others)  # type: ignore[arg-type]
 
 
 @dataclass

@@ -399,9 +399,27 @@ class TestBreach:
         assert (ready.path / "breach.json").read_bytes() == marked
         assert ready.go(ended).state_version == 1
 
-    def test_may_be_reported_with_the_end(self, ready: Trial) -> None:
-        ready.go("contaminated", isolation_evidence=SAFE | {"canary_leak_detected": True})
-        assert ready.document["status"] == "contaminated"
+    @pytest.mark.parametrize("ended", ["contaminated", "failed"])
+    def test_may_be_reported_with_the_end(self, ready: Trial, ended: str) -> None:
+        """T18: it is marked all the same, so that no failed or void trial hides it."""
+        evidence = SAFE | {"canary_leak_detected": True}
+        ready.go(ended, isolation_evidence=evidence, stop_reason="void")
+        assert ready.document["status"] == ended
+        mark = json.loads((ready.path / "breach.json").read_bytes())
+        assert mark["breaches"] == ["canary_leak_detected"]
+        assert mark["evidence_hash"] == digest_object(evidence)
+        assert mark["access_audit_hash"] is None
+
+    def test_is_marked_as_it_was_first_seen(self, ready: Trial) -> None:
+        """T19: an end that tells of another breach changes no mark."""
+        ready.incomplete(isolation_evidence=SAFE | {"auto_memory_enabled": True})
+        marked = (ready.path / "breach.json").read_bytes()
+        ready.go("failed", isolation_evidence=SAFE | {"canary_leak_detected": True})
+        assert (ready.path / "breach.json").read_bytes() == marked
+
+    def test_an_end_without_one_leaves_no_mark(self, ready: Trial) -> None:
+        ready.go("failed", isolation_evidence=SAFE, stop_reason="timeout")
+        assert not (ready.path / "breach.json").exists()
 
     def test_outranks_everything_behind_it(self, trial: Trial) -> None:
         """No evidence files, no proof, over budget: the breach is what is told."""

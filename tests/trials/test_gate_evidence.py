@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skill_effectiveness.evidence.root import PrivateRoot
+    from skill_effectiveness.protocol.gates import WaivableItem
     from skill_effectiveness.providers import JudgeCall
     from skill_effectiveness.trials.gate_result import GateResult
     from tests.support.pilots import Anything
@@ -105,6 +106,19 @@ class TestASoundPilot:
         assert found.facts is not None
         assert (found.facts.status, found.facts.trial_count, found.facts.synthetic) == ("pass", 12, False)
 
+    def test_a_void_trial_hides_no_breach(self, tmp_path: Path) -> None:
+        """T18 T63: what was observed in it counts, although it counts for no arm otherwise."""
+        pilot = Pilot(tmp_path, samples=4)
+        with pilot.store() as store:
+            for key in pilot.trials():
+                seen = trials.SAFE | {"canary_leak_detected": True}
+                void = Ending(status="failed", stop_reason="void", isolation=seen)
+                pilot.end(store, key, void if key == FULL else Ending())
+        pilot.write()
+        result = pilot.evaluate().result
+        assert F.ARM_CONTAMINATION_GAP in codes(result)
+        assert result.metrics.void_trials == 0
+
     def test_evaluates_from_sealed_copies_without_the_store(self, pilot: Pilot) -> None:
         """T49: the store may be gone."""
         shutil.rmtree(pilot.place.root)
@@ -138,13 +152,13 @@ class TestASoundPilot:
         """T48: 5,000 trials, counted where a trial's folder is opened."""
         pilot = many(tmp_path, 5_000)
         opened: Counter[TrialKey] = Counter()
-        really = StoredTrials.open
+        really = StoredTrials.trial
 
         def counted(self: StoredTrials, key: TrialKey) -> PrivateRoot | None:
             opened[key] += 1
             return really(self, key)
 
-        monkeypatch.setattr(StoredTrials, "open", counted)
+        monkeypatch.setattr(StoredTrials, "trial", counted)
         result = pilot.evaluate().result
         assert result.status is GateStatus.PASS
         assert result.metrics.trials == len(opened) == 5_000
@@ -398,6 +412,11 @@ class TestWhatIsOnDisk:
         }
         assert "trial_record_identity_invalid:12" in result.failures
 
+    def test_rows_in_another_order(self, pilot: Pilot) -> None:
+        """T42: though each of them says the truth."""
+        pilot.edit_records(lambda rows: [rows[1], rows[0], *rows[2:]])
+        assert codes(pilot.evaluate().result) == {F.TRIAL_EXECUTION_ORDER}
+
     def test_no_rows_at_all(self, pilot: Pilot) -> None:
         """T42: an empty bundle is no pass."""
         pilot.edit_records(lambda _rows: [])
@@ -545,6 +564,18 @@ class TestTiers:
             pilot.evaluate(config=config)
         assert caught.value.code is ProtocolCode.GATES_CHANGED
 
+    @pytest.mark.parametrize("item", SIX)
+    def test_no_caller_waives_more_than_the_frozen_gates(self, pilot: Pilot, item: WaivableItem) -> None:
+        """T24 T41: each waiver that frozen gates leave out is refused in a caller's."""
+        tier = gates.ADVISORY.model_copy(update={"waived_items": tuple(each for each in SIX if each != item)})
+        inputs = replace(INPUTS, gates=FROZEN.model_copy(update={"evidence_tier": tier}))
+        expected = Expected(frozen_config(), pilot.expected.tasks, pilot.expected.manifests, pilot.rows)
+        with pilot.root() as root, pytest.raises(ProtocolError) as caught:
+            evaluate_bundle(root, expected, inputs)
+        assert caught.value.code is ProtocolCode.GATES_CHANGED
+        assert caught.value.where == "pilot-gates#/evidence_tier/waived_items"
+        assert item in caught.value.sentence
+
     def test_a_tier_is_not_chosen(self, pilot: Pilot) -> None:
         """T23: it follows from the registry."""
         config = frozen_config() | {
@@ -573,9 +604,10 @@ class TestTiers:
         assert result.evidence_source is EvidenceSource.NONE
         assert result.decision.next_action is NextAction.PERSIST
 
-    def test_a_simulated_agent_makes_a_synthetic_run(self, tmp_path: Path) -> None:
-        """T64: however well its trials look."""
-        pilot = Pilot(tmp_path, provider="simulated")
+    @pytest.mark.parametrize("provider", ["simulated", "none", "Simulated", " NONE\t"])
+    def test_a_simulated_agent_makes_a_synthetic_run(self, tmp_path: Path, provider: str) -> None:
+        """T64: however well its trials look, and however the word is written."""
+        pilot = Pilot(tmp_path, provider=provider)
         pilot.run()
         pilot.write()
         found = pilot.evaluate()

@@ -35,6 +35,10 @@ DISGUISES = {
     "filler": "pro\u3164file-full",
     "control": "pro\x00file\x08-full",
     "colour": "\x1b[31mprofile\x1b[0m-full",
+    "small capitals": "\u1d18\u0280\u1d0f\u0493\u026a\u029f\u1d07-\ua730\u1d1c\u029f\u029f",
+    "discs": "\U0001f15f\U0001f161\U0001f15e\U0001f155\U0001f158\U0001f15b\U0001f154-full",
+    "squares": "profile-\U0001f175\U0001f184\U0001f17b\U0001f17b",
+    "halves of flags": "\U0001f1f5\U0001f1f7\U0001f1f4\U0001f1eb\U0001f1ee\U0001f1f1\U0001f1ea-full",
 }
 
 ESCAPED = {

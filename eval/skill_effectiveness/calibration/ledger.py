@@ -240,8 +240,8 @@ def _check_sets(listing: Listing, expected: set[str]) -> None:
             raise _quarantined(f"Ledger and {what}s name different ids ({odd})")
     if orphans := set(listing.observations) - expected:
         raise _quarantined(f"The observation of {min(orphans)} has no sample")
-    if orphans := listing.logs - expected:
-        raise _quarantined(f"A call of {min(orphans)} was made, as its log says, and has no sample")
+    if called := listing.logs - expected:
+        raise _quarantined(f"A call of {min(called)} was made, as its log says, and has no sample")
 
 
 def _written_form(listing: Listing, sample_id: str) -> Canonical | None:

@@ -18,7 +18,6 @@ files alone.
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
@@ -327,7 +326,7 @@ def _registry(path: Path | None, root: PrivateRoot) -> Iterator[PairRegistry | N
         yield None
         return
     around = surroundings()
-    if Path(os.path.realpath(absolute(path))).is_relative_to(root.path):
+    if controller_paths.resolved(absolute(path)).is_relative_to(root.path):
         told = "The registry lies in the folder of one selection; keep it in a folder of its own."
         raise Refusal(CommandCode.USAGE, told)
     with (

@@ -7,14 +7,15 @@ of every path that an option named, and of every folder above one.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
+from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Final
 
 import typer
 
 from skill_effectiveness.cli import crash, screen
+from skill_effectiveness.cli.door import absolute, surroundings
 from skill_effectiveness.cli.refusals import REFUSED, CommandCode, Refusal, Withheld
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def hidden(text: str, words: Sequence[str]) -> str:
     forms, above = set[str](), set[str]()
     for path in _named(words):
         for form in _forms(path):
-            forms |= _spelled(form) | _spelled(os.path.dirname(form))  # noqa: PTH120 - text, as it was given
+            forms |= _spelled(form) | _spelled(dirname(form))
             above |= {spelled for folder in Path(form).parents for spelled in _spelled(str(folder))}
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, HIDDEN)
@@ -91,21 +92,22 @@ def _spelled(path: str) -> set[str]:
 
 def _forms(path: str) -> set[str]:
     """As given, whole, and resolved."""
-    # A path that cannot be looked up has no resolved form.
-    whole = os.path.abspath(path) if "\0" not in path and _has_folder() else path  # noqa: PTH100 - no file is touched
-    return {path, whole, _resolved(whole)}
-
-
-def _has_folder() -> bool:
     try:
-        Path.cwd()
-    except OSError:
-        return False
-    return True
+        whole = normpath(absolute(path))
+    except Refusal:
+        # Without a working folder a relative path means nothing.
+        return {path}
+    return {path, whole, str(resolved(Path(whole)))}
 
 
-def _resolved(path: str) -> str:
-    try:
-        return os.path.realpath(path)
-    except (OSError, ValueError):
-        return path
+def resolved(path: Path) -> Path:
+    """Where an absolute path leads, as far as it exists; the rest as it is written."""
+    fs = surroundings().fs
+    for folder in (path, *path.parents):
+        try:
+            real = fs.resolve(str(folder))
+        except (OSError, ValueError):
+            # It is not there, or no name at all; what is above may be.
+            continue
+        return Path(normpath(Path(real) / path.relative_to(folder)))
+    return path

@@ -167,7 +167,11 @@ def check(
     named = NamedReviewer() if licence is None else _named(licence, executable, model, around)
     standing = check_licence(licence, named, when, fs=around.fs)
     screen.complain(_told(standing))
-    screen.results({"licence_status": standing.word}, as_json=as_json)
+    values: dict[str, object] = {"licence_status": standing.word}
+    if licence is not None and licence.synthetic:
+        values["synthetic"] = True
+        screen.complain("Its reviewer is simulated: it counts only where everything is.")
+    screen.results(values, as_json=as_json)
     return ExitCode.DONE if standing.status is LicenceStatus.LIVE else ExitCode.NOT_PASSED
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from skill_effectiveness.cli import (
+    activation,
     active_control,
     arms,
     boundary,
@@ -56,6 +57,7 @@ app.add_typer(journal.app, name="journal")
 app.add_typer(arms.app, name="arms")
 app.add_typer(pair.app, name="pair")
 app.add_typer(gate.app, name="gate")
+app.add_typer(activation.app, name="activation")
 app.add_typer(trials.app, name="trials")
 app.add_typer(study.app, name="study")
 app.add_typer(closeout.app, name=closeout_door.PROGRAM)

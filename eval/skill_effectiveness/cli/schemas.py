@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.acceptance.closeout.published import published_schemas
+from skill_effectiveness.bridge import messages as bridge
 from skill_effectiveness.calibration.licence import LicencePredicate
 from skill_effectiveness.calibration.messages import Request, Response
 from skill_effectiveness.calibration.models import (
@@ -25,6 +26,20 @@ from skill_effectiveness.calibration.models import (
 )
 from skill_effectiveness.calibration.sealing import SealPredicate
 from skill_effectiveness.calibration.sheet import MetricsSheet
+from skill_effectiveness.controls.documents import (
+    Brief,
+    Candidate,
+    Claim,
+    Constraints,
+    ControllerState,
+    Decision,
+    MatchedCallEvidence,
+    Measurement,
+    OwnerReference,
+    Rubric,
+    Selection,
+    SelectorInput,
+)
 from skill_effectiveness.protocol.published import published_models
 from skill_effectiveness.studies.results import Results
 from skill_effectiveness.studies.voting import VoteDocument
@@ -43,6 +58,10 @@ if TYPE_CHECKING:
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 SUFFIX: Final = ".schema.json"
 RECORDS: Final[dict[str, type[BaseModel]]] = {
+    "bridge-intent": bridge.Intent,
+    "bridge-receipt": bridge.Receipt,
+    "bridge-request": bridge.Request,
+    "bridge-response": bridge.Response,
     "reviewer-calibration-binding": Binding,
     "reviewer-calibration-evidence": EvidenceDocument,
     "reviewer-calibration-finalization-intent": FinalizationIntent,
@@ -57,6 +76,18 @@ RECORDS: Final[dict[str, type[BaseModel]]] = {
     "reviewer-calibration-seal-predicate": SealPredicate,
     "reviewer-bias-probe-result": ProbeResultDocument,
     "reviewer-licence": LicencePredicate,
+    "active-control-brief": Brief,
+    "active-control-candidate": Candidate,
+    "active-control-claim": Claim,
+    "active-control-constraints": Constraints,
+    "active-control-controller-state": ControllerState,
+    "active-control-decision": Decision,
+    "active-control-matched-call-evidence": MatchedCallEvidence,
+    "active-control-owner-reference": OwnerReference,
+    "active-control-owner-relative-measurement": Measurement,
+    "active-control-rubric": Rubric,
+    "active-control-selection": Selection,
+    "active-control-selector-input": SelectorInput,
     "human-adjudication": Adjudication,
     "pair-judge-input": JudgeInput,
     "pair-leaks": LeakDocument,

@@ -11,6 +11,7 @@ from skill_effectiveness.cli import (
     study_demo,
     study_judge,
     study_plan,
+    study_quick,
     study_report,
     study_run,
     study_seal,
@@ -31,3 +32,4 @@ app.command("report")(study_report.report)
 app.command("seal")(study_seal.seal)
 app.command("prove")(study_seal.prove)
 app.command("demo")(study_demo.demo)
+app.command("quick")(study_quick.quick)

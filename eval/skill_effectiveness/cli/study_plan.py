@@ -21,6 +21,7 @@ from skill_effectiveness.studies.study_file import STUDY_FILE
 
 if TYPE_CHECKING:
     from skill_effectiveness.studies.loading import LoadedStudy
+    from skill_effectiveness.studies.plan import StudyPlan
 
 StudyPath = Annotated[
     Path, typer.Argument(help="Study file, or the folder with its study.yaml.", metavar="S")
@@ -58,7 +59,7 @@ def check(study: StudyPath, *, allow_missing_oracle: MissingOracle = False, as_j
             trusted=trusted_keys(state),
             around=around,
             allow_missing_oracle=allow_missing_oracle,
-            on_task=_tell_task,
+            on_task=tell_task,
         )
     tell_findings(report)
     screen.results(check_values(report), as_json=as_json)
@@ -94,23 +95,32 @@ def plan(
                 checkout=checkout(),
                 state=state,
                 allow_missing_oracle=allow_missing_oracle,
-                on_task=_tell_task,
+                on_task=tell_task,
             )
         )
     if planned.plan is None:
         tell_findings(planned.report)
         screen.results(check_values(planned.report), as_json=as_json)
         return ExitCode.NOT_PASSED
-    values: dict[str, object] = {
-        "plan_digest": planned.plan.plan_digest,
-        "trials": planned.plan.allocation.slots,
-        "power": planned.plan.power.at_minimum_effect,
-        "detectable": planned.plan.power.detectable,
-        "plan": f"{out.name}/{PLAN}",
-    }
     _warn(loaded, planned.plan.power.at_minimum_effect)
-    screen.results(values, as_json=as_json)
+    screen.results(plan_values(planned.plan, out.name), as_json=as_json)
     return ExitCode.DONE
+
+
+def plan_values(plan: StudyPlan, folder: str) -> dict[str, object]:
+    """What machines are told of a plan.
+
+    Args:
+        plan: that was made.
+        folder: name of its folder.
+    """
+    return {
+        "plan_digest": plan.plan_digest,
+        "trials": plan.allocation.slots,
+        "power": plan.power.at_minimum_effect,
+        "detectable": plan.power.detectable,
+        "plan": f"{folder}/{PLAN}",
+    }
 
 
 def study_path(given: Path) -> Path:
@@ -131,7 +141,8 @@ def tell_findings(report: CheckReport) -> None:
             screen.complain(f"{PREFIX}: {result.name}: {finding}")
 
 
-def _tell_task(task_id: str) -> None:
+def tell_task(task_id: str) -> None:
+    """Whose scripts are tried out now."""
     screen.complain(f"Trying out the scripts of task {task_id}.")
 
 

@@ -247,7 +247,7 @@ def _begun(root: PrivateRoot) -> Preparation | None:
         found = chain.Preparation(
             _read(root, Claim, CLAIM_FILE if claimed else pending_name(CLAIM_FILE)),
             _read(root, ControllerState, pending_name(STATE_FILE)),
-            _read(root, SelectorInput, pending_name(SELECTOR_INPUT_FILE)),
+            _read(root, SelectorInput, _staged_or_published(root, SELECTOR_INPUT_FILE)),
         )
         chain.check_preparation(found)
     except ControlError as error:
@@ -255,6 +255,10 @@ def _begun(root: PrivateRoot) -> Preparation | None:
             raise _spent(CLAIM_FILE) from error
         return None
     return found
+
+
+def _staged_or_published(root: PrivateRoot, name: str) -> str:
+    return pending_name(name) if root.exists(pending_name(name)) else name
 
 
 def _demand_same_request(found: Preparation, request: Request) -> None:
@@ -285,8 +289,8 @@ def _stage(root: PrivateRoot, documents: dict[str, FrozenModel]) -> None:
 
 
 def _unstage(root: PrivateRoot, names: tuple[str, ...]) -> None:
-    # The state's goes first: where it is staged, the others are, and the same command can finish.
-    for name in sorted(names, key=lambda name: name != STATE_FILE):
+    # The state's goes last: as long as it is staged, the same command can finish, whatever else is left.
+    for name in sorted(names, key=lambda name: name == STATE_FILE):
         root.remove(pending_name(name))
 
 

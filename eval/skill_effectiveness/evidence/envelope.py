@@ -5,9 +5,9 @@ payload.
 
 An envelope of ours has exactly one byte form: the canonical JSON of its three members and one LF, standard
 base64 without variants, and as `keyid` the id of the signing key; and it holds no signature but those that
-verify. So no byte of it can be changed unnoticed and none added, although DSSE leaves `keyid`, all layout and
-the list of signatures outside of what is signed. Envelopes of other DSSE clients differ in
-layout and in how they name keys; read with `own=False`, their `keyid` is a hint that is not even looked at.
+verify, each once. So no byte of it can be changed unnoticed and none added, although DSSE leaves `keyid`, all
+layout and the list of signatures outside of what is signed. Envelopes of other DSSE clients differ in layout
+and in how they name keys; read with `own=False`, their `keyid` is a hint that is not even looked at.
 """
 
 from __future__ import annotations
@@ -123,15 +123,16 @@ def signers(
         signatures: of the envelope.
         keys: those the caller trusts.
         own: a signature counts for the key that its `keyid` names and must be by that key, and where one
-            counts, each has to: what nobody can check is no part of a seal of ours. Otherwise every key is
-            tried on every signature, and those that fit none are passed over, as DSSE says.
+            counts, each has to, once: what nobody can check, or what is said already, is no part of a seal of
+            ours. Otherwise every key is tried on every signature, and those that fit none are passed over, as
+            DSSE says.
 
     Returns:
         Empty when no signature is by a trusted key, also of an `own` envelope: then nothing in it counts.
 
     Raises:
-        SealError: `signature`: `own`, and a signature is not by the trusted key that it names, or stands
-            beside good ones without being by a trusted key.
+        SealError: `signature`: `own`, and a signature is not by the trusted key that it names, stands beside
+            good ones without being by a trusted key, or is there twice.
     """
     signed = pae(payload)
     trusted = {public_key_id(key): key for key in keys}
@@ -142,6 +143,8 @@ def signers(
         fitting = {key_id for key_id in candidates if _fits(trusted[key_id], signature.value, signed)}
         if own and fitting != candidates:
             raise _unsigned("a signature is not by the key that it names, or not of this payload.")
+        if own and fitting & accepted:
+            raise _unsigned("a signature stands twice; use the seal as it was made.")
         accepted |= fitting
         strangers = strangers or not fitting
     if own and accepted and strangers:

@@ -17,6 +17,7 @@ import pwd
 import stat
 from collections import deque
 from contextlib import suppress
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -161,10 +162,8 @@ class RealFs:
 
     def process_start(self, pid: int) -> str:
         """See `FileSystem`."""
-        # The second field is the program name in brackets and may itself hold blanks and brackets, so count
-        # from the last one: starttime is field 22 of proc_pid_stat(5), the twentieth behind the bracket.
-        fields = _kernel_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
-        return fields[19] if len(fields) > 19 else ""  # noqa: PLR2004 - a position, explained above
+        # Other processes end, and their numbers are given to new ones.
+        return _own_start(pid) if pid == os.getpid() else _start(pid)
 
     def resolve(self, path: str) -> str:
         """See `FileSystem`."""
@@ -302,6 +301,20 @@ _SEARCH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)
 # O_NONBLOCK so that a FIFO or a device cannot hang the opener, O_NOCTTY so that a terminal does not become
 # ours.
 _CAREFUL: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def _start(pid: int) -> str:
+    """The start mark of a process; empty where there is none."""
+    # The second field is the program name in brackets and may itself hold blanks and brackets, so count from
+    # the last one: starttime is field 22 of proc_pid_stat(5), the twentieth behind the bracket.
+    fields = _kernel_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 else ""  # noqa: PLR2004 - a position, explained above
+
+
+@lru_cache(maxsize=1)
+def _own_start(pid: int) -> str:
+    """The start mark of this process, which every lock that it takes is marked with."""
+    return _start(pid)
 
 
 def _kernel_text(path: str) -> str:

@@ -182,6 +182,8 @@ class OpenJournal(ABC):
         """Open the journal, settling what a crash left, or begin it; closes everything on an error."""
         with self._closed_on_error():
             self._demand_there(create=opening.create)
+            if opening.repin_reason is not None:
+                self._demand_journal()
             with self._lock.hold(opening.wait, f"open {self._where}"):
                 found = self._surveyed()
                 repin = None
@@ -213,6 +215,16 @@ class OpenJournal(ABC):
         names = self._folder.names()
         if not create and not any(self._is_trusted(name) for name in names):
             raise missing(self._where)
+
+    def _demand_journal(self) -> None:
+        """Demand that it is one, before a lock file is made beside something that merely has its name.
+
+        Raises:
+            JournalError: `repin_refused`.
+        """
+        found = survey(self._folder.folder, self._layout, None)
+        if found.report.status is JournalStatus.UNREADABLE:
+            self._demand_repinnable(found)
 
     def _surveyed(self) -> Survey:
         """Survey the journal, under the lock, once everything that it trusts is private.

@@ -17,6 +17,7 @@ import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence import files, writes
@@ -46,6 +47,8 @@ DEFAULT_WAIT: Final = 30.0
 
 _POLL_SECONDS: Final = 0.02
 _HOLDER_LIMIT: Final = 4096
+# A process takes its locks for a few actions, over and over.
+_REMEMBERED: Final = 64
 _NOT_SUPPORTED: Final = frozenset({errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP})
 _UNSAFE: Final = frozenset(
     {
@@ -165,7 +168,6 @@ class Lock:
         self._level = level
         self._where = root.folder.where(name)
         self._holder_name = f"{name}.holder"
-        self._told: tuple[str, bytes] | None = None
 
     @contextmanager
     def hold(self, wait: float = DEFAULT_WAIT, action: str = "") -> Iterator[Held]:
@@ -276,25 +278,11 @@ class Lock:
 
     def _record(self, action: str) -> None:
         """Say who holds the lock."""
-        if self._told is None or self._told[0] != action:
-            self._told = action, self._untimed(action)
-        time = self._root.around.now().isoformat(timespec="milliseconds")
-        record = b'%b"time":"%b"}\n' % (self._told[1], time.encode())
-        # Not durable: after a power loss there is no holder.
-        writes.note(self._root.folder, self._holder_name, record)
-
-    def _untimed(self, action: str) -> bytes:
-        """The record up to its last member, the time, which alone changes from one hold to the next."""
         around = self._root.around
-        holder: dict[str, object] = {
-            "action": action,
-            "boot_id": around.boot_id,
-            "host": around.host,
-            "pid": around.pid,
-            "process_start": around.fs.process_start(around.pid),
-            "time": "",
-        }
-        return dump(holder).removesuffix(b'"time":""}')
+        told = _untimed(action, around.boot_id, around.host, around.pid, around.fs.process_start(around.pid))
+        time = around.now().isoformat(timespec="milliseconds")
+        # Not durable: after a power loss there is no holder.
+        writes.note(self._root.folder, self._holder_name, b'%b"time":"%b"}\n' % (told, time.encode()))
 
     def _release(self, held: Held) -> None:
         """Let go of the lock, unless a fork took it away from this process."""
@@ -309,6 +297,20 @@ class Lock:
                 folder.fs.unlink(folder.fd, self._holder_name)
         finally:
             held.abandon()
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _untimed(action: str, boot_id: str, host: str, pid: int, process_start: str) -> bytes:
+    """A holder's record up to its last member, the time, which alone changes from one hold to the next."""
+    holder: dict[str, object] = {
+        "action": action,
+        "boot_id": boot_id,
+        "host": host,
+        "pid": pid,
+        "process_start": process_start,
+        "time": "",
+    }
+    return dump(holder).removesuffix(b'"time":""}')
 
 
 class _Judged:

@@ -18,6 +18,7 @@ from skill_effectiveness.evidence import files, writes
 from skill_effectiveness.evidence.canonical import digest_bytes
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import Fault, RootCode, RootError
+from skill_effectiveness.evidence.fsops import FOLDER_MODE
 from skill_effectiveness.evidence.names import check_collision, check_name
 from skill_effectiveness.evidence.rootwalk import (
     Destination,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["PrivateRoot", "RootKind", "find_checkout", "state_path"]
 
 HISTORY: Final = "history"
+_PRIVATE_FOLDER: Final = stat.S_IFDIR | FOLDER_MODE
 
 
 def state_path(around: Surroundings) -> Path:
@@ -69,10 +71,11 @@ class PrivateRoot:
     """
 
     def __init__(
-        self, around: Surroundings, folder: files.Folder, path: Path, kind: RootKind, fence: Fence | None
+        self, around: Surroundings, folder: files.Folder, path: str, kind: RootKind, fence: Fence | None
     ) -> None:
         self._around = around
         self._folder = folder
+        # Many folders are opened, and few of them are asked for their path.
         self._path = path
         self._kind = kind
         self._fence = fence
@@ -114,7 +117,7 @@ class PrivateRoot:
         known = tuple(home for home in homes if home.startswith("/"))
         destination = Destination(kind, create, known, fence)
         fd, resolved = reach(around.fs, str(path), destination)
-        return cls(around, files.Folder(around.fs, fd, "", around.entropy), Path(resolved), kind, fence)
+        return cls(around, files.Folder(around.fs, fd, "", around.entropy), resolved, kind, fence)
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +136,7 @@ class PrivateRoot:
     @property
     def path(self) -> Path:
         """The resolved path, for digests and for child processes; never for file operations here."""
-        return self._path
+        return Path(self._path)
 
     @property
     def kind(self) -> RootKind:
@@ -190,7 +193,7 @@ class PrivateRoot:
                 folder.fs.close(fd)
                 raise
         below = files.Folder(folder.fs, fd, f"{where}/", folder.entropy)
-        return PrivateRoot(self._around, below, self._path / name, self._kind, self._fence)
+        return PrivateRoot(self._around, below, f"{self._path}/{name}", self._kind, self._fence)
 
     def _demand_outside_checkout(self, status: os.stat_result, fd: int, where: str) -> None:
         """Refuse an open folder below that shows the checkout, a part of it, or what holds it."""
@@ -283,6 +286,9 @@ def _demand_private_folder(status: os.stat_result, where: str, user: int) -> Non
     Raises:
         RootError: `root_symlink`, `root_form`, `root_owner`, `root_mode`.
     """
+    if status.st_mode == _PRIVATE_FOLDER and status.st_uid == user:
+        # What nearly every folder is; the rest says what else it is.
+        return
     if stat.S_ISLNK(status.st_mode):
         sentence = f"{where} is a symbolic link; put the folder itself there."
         raise RootError(Fault(RootCode.ROOT_SYMLINK, where, sentence))

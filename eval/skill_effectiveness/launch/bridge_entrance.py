@@ -14,6 +14,7 @@ import sys
 from skill_effectiveness.launch.bridge_manifest import Reading, interpreter, plain_bytes, runtime_binding
 from skill_effectiveness.launch.bridge_request import (
     REQUEST_LIMIT,
+    RESPONSE_SCHEMA,
     asks_for_manifest,
     manifest_answer,
     request_id_of,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.launch.start import FirstFinder
 
 NAME = "bridge"
+INTERNAL = 4
 
 
 def open_bridge(checkout: str, environ: "Mapping[str, str]", first: "FirstFinder") -> int:
@@ -66,22 +68,35 @@ def open_bridge(checkout: str, environ: "Mapping[str, str]", first: "FirstFinder
         from skill_effectiveness.launch.entrance import refuse  # noqa: PLC0415 - likewise
 
         return refuse(NAME, wire, refused)
-    return _serve(checkout, environ, first, wire, guard, request)
+    return _serve((checkout, environ, first), wire, guard, request)
+
+
+def unloadable(request_id: str | None) -> bytes:
+    """The answer of a bridge whose own first code cannot be loaded."""
+    answer = {
+        "schema": RESPONSE_SCHEMA,
+        "request_id": request_id or "redacted-invalid-request-id",
+        "status": "error",
+        "reason_code": "unsupported_evaluator",
+        "runtime_binding": {},
+        "result": {},
+    }
+    return plain_bytes(answer) + b"\n"
 
 
 def _serve(
-    checkout: str,
-    environ: "Mapping[str, str]",
-    first: "FirstFinder",
-    wire: Wire,
-    guard: Guard,
-    request: bytes | None,
+    given: "tuple[str, Mapping[str, str], FirstFinder]", wire: Wire, guard: Guard, request: bytes | None
 ) -> int:
-    """Everything that needs the room itself."""
-    from skill_effectiveness.launch import entrance  # noqa: PLC0415 - a manifest probe does without
-    from skill_effectiveness.launch.bridge_distributions import bridge_dependencies  # noqa: PLC0415 - likewise
-    from skill_effectiveness.launch.doors import DOORS  # noqa: PLC0415 - likewise
-    from skill_effectiveness.launch.importer import Importer  # noqa: PLC0415 - likewise
+    """Everything that needs the room itself; `given` is what `open_bridge` was."""
+    checkout, environ, first = given
+    try:
+        from skill_effectiveness.launch import entrance  # noqa: PLC0415 - a manifest probe does without
+        from skill_effectiveness.launch.bridge_distributions import bridge_dependencies  # noqa: PLC0415 - likewise
+        from skill_effectiveness.launch.doors import DOORS  # noqa: PLC0415 - likewise
+        from skill_effectiveness.launch.importer import Importer  # noqa: PLC0415 - likewise
+    except Exception:  # noqa: BLE001 - damaged code can fail in any way, and one line is owed
+        wire.send(unloadable(wire.request_id))
+        return INTERNAL
 
     def prepare() -> "Started":
         reading = Reading(checkout)

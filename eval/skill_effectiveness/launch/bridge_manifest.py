@@ -19,6 +19,7 @@ from skill_effectiveness.launch.ownership import demand_trust
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Self
 
 REVISION = "skill-effectiveness.bridge.v1"
 PACKAGE = "skill_effectiveness"
@@ -138,9 +139,9 @@ class _Folder:
 
     def __init__(self, name: str, above: "_Folder | None", path: str) -> None:
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if above is None else os.O_NOFOLLOW)
-        self.path = name if above is None else f"{above.path}/{name}"
+        self.path: str = name if above is None else f"{above.path}/{name}"
         try:
-            self.number = os.open(name, flags, dir_fd=None if above is None else above.number)
+            self.number: int = os.open(name, flags, dir_fd=None if above is None else above.number)
         except OSError as error:
             raise _unreadable(path, error) from error
 
@@ -154,7 +155,7 @@ class _Folder:
             raise
         return folder
 
-    def __enter__(self) -> "_Folder":
+    def __enter__(self) -> "Self":
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -9,7 +9,6 @@ when the room that owns them must not be loaded; tests hold the two against each
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.launch.bridge_distributions import bound_by_bridge
@@ -57,7 +56,7 @@ class Door:
     schema: str
     manifest: Callable[[], dict[str, object]]
     words: Mapping[type[LaunchError], Words]
-    besides: Mapping[str, object] = MappingProxyType({})
+    besides: tuple[tuple[str, object], ...] = ()
 
 
 _INTERNAL: Final = Words("error", "internal_error", 4)
@@ -87,6 +86,6 @@ DOORS: Final[Mapping[str, Door]] = {
             UndeliverableError: _UNKNOWN,
             UnforeseenError: _UNKNOWN,
         },
-        besides=MappingProxyType({"runtime_binding": {}, "result": {}}),
+        besides=(("runtime_binding", {}), ("result", {})),
     ),
 }

@@ -209,7 +209,7 @@ def _refuse(door: Door, wire: Wire, refusal: LaunchError) -> int:
         "request_id": wire.request_id or UNVALIDATED_REQUEST,
         "status": words.status,
         "reason_code": words.reason_code,
-        **door.besides,
+        **dict(door.besides),
     }
     try:
         wire.send(json.dumps(answer, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n")

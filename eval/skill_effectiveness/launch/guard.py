@@ -1,4 +1,4 @@
-"""What the process of the bridge may no longer do once it has started: an audit hook that cannot be taken out.
+"""What the process of the bridge may no longer do once it has started: a hook that cannot be taken out.
 
 Source: bridge.md section 2, step 3; sys.addaudithook (PEP 578). Refused for the rest of the process are
 child processes, program replacement, sockets, loading shared libraries through ctypes, and every change of
@@ -137,16 +137,16 @@ def _place(path: "Any", folder: int) -> str | None:  # noqa: ANN401 - of the ker
     """The absolute path of what is changed; None where nobody can tell."""
     try:
         if isinstance(path, int):
-            return os.readlink(f"{DESCRIPTORS}{path}")
+            return os.readlink(f"{DESCRIPTORS}{path}")  # noqa: PTH115 - pathlib is not loaded
         name = os.fsdecode(path)
         if name.startswith(DESCRIPTORS):
-            return os.readlink(name)
+            return os.readlink(name)  # noqa: PTH115 - likewise
         if name.startswith("/"):
             above, _, last = name.rpartition("/")
             return f"{os.path.realpath(above or '/')}/{last}"
         if folder == HERE or "/" in name or name == "..":
             return None
-        above = os.readlink(f"{DESCRIPTORS}{folder}")
+        above = os.readlink(f"{DESCRIPTORS}{folder}")  # noqa: PTH115 - likewise
     except (OSError, TypeError, ValueError):
         return None
     return above if name == "." else f"{above}/{name}"

@@ -9,7 +9,6 @@ whoever has CAP_SYS_PTRACE, sees everything.
 
 from __future__ import annotations
 
-import ctypes
 import resource
 from typing import Final
 
@@ -21,6 +20,8 @@ def close_to_others() -> None:
 
     A program started later is open again as soon as it runs.
     """
+    import ctypes  # noqa: PLC0415 - loads a library, which not every door may
+
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         call = ctypes.CDLL(None).prctl

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skill_effectiveness.protocol.capability import CapabilityProbe
 from skill_effectiveness.protocol.cases import AnswersFile, CasesFile
+from skill_effectiveness.protocol.event_fixtures import EventFixtures
 from skill_effectiveness.protocol.event_rows import HostResidualRow, SkillEventsRow
 from skill_effectiveness.protocol.gates import PilotGates
 from skill_effectiveness.protocol.manifests import ProfileManifest, SkillContentManifest
@@ -32,6 +33,7 @@ def published_models() -> dict[str, type]:
         "task-reference.schema.json": TaskReference,
         "host-residual-row.schema.json": HostResidualRow,
         "skill-events-row.schema.json": SkillEventsRow,
+        "skill-event-fixtures.schema.json": EventFixtures,
         "capability-probe.schema.json": CapabilityProbe,
         "smoke-fixture.schema.json": SmokeFixture,
     }

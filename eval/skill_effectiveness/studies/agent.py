@@ -80,8 +80,6 @@ class AttemptResult:
 class TestedAgent(Protocol):
     """The driver of a study."""
 
-    __test__ = False
-
     def told(self, slot: Slot, before: SlotState) -> Mapping[str, JsonValue]:
         """What the order of a slot's next attempt says of the driver."""
 

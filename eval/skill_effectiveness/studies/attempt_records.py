@@ -17,9 +17,9 @@ from skill_effectiveness.evidence.documents import Canonical, parse
 from skill_effectiveness.evidence.strict import Profile
 from skill_effectiveness.protocol.document import DigestText, FrozenModel, One, to_json
 from skill_effectiveness.protocol.gates import Budgets
-from skill_effectiveness.studies.plan import Model, SlotNumber
+from skill_effectiveness.studies.plan import SlotNumber
 from skill_effectiveness.studies.rows import AttemptNumber, Usage, Word
-from skill_effectiveness.studies.study_file import Isolation
+from skill_effectiveness.studies.study_file import Isolation, Model
 from skill_effectiveness.studies.words import Arm, EndClass
 from skill_effectiveness.trials.models import IsolationEvidence
 

@@ -171,7 +171,7 @@ def _judge(
 def _demand_live(stands: Sequence[_Stand]) -> None:
     """Refuse when votes are missing and nobody can give one."""
     faults = [(stand.bench.index, stand.fault()) for stand in stands]
-    if any(fault is None for _, fault in faults) or not any(stand.waiting() for stand in stands):
+    if any(fault in {None, UNBLINDED} for _, fault in faults) or not any(stand.waiting() for stand in stands):
         return
     index, word = faults[0]
     sentence = f"no reviewer's licence is live ({word}); examine the reviewer again and plan anew."

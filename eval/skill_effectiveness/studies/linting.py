@@ -11,7 +11,7 @@ task itself holds is known to both sides and tells nothing, so it is no sign whe
 | `path` | A, B | a place of the controller, of a person or of a session; a folder of skills |
 | `time` | A, B | a time of day, with a date or without; seconds since 1970 within the years of this program |
 | `token_count` | A, B | how many tokens, tool calls or cost units something used |
-| `ordered_id` | A, B | an id of when or where something ran: slots, samples, sessions, UUIDs, ULIDs |
+| `ordered_id` | A, B | an id of when or where something ran: our own and those of sessions, UUIDs, ULIDs |
 
 What is found decides; nothing is ever taken out.
 """
@@ -115,9 +115,7 @@ _TOKEN_COUNTS: Final = (
     ),
 )
 _ORDERED_IDS: Final = (
-    re.compile(
-        r"(?<!\w)(?:slot|sample|attempt|session|trial|run|vote|batch|worker)[-_ #]*\d+(?!\w)", re.IGNORECASE
-    ),
+    re.compile(r"(?<!\w)(?:slot-\d+|sample-\d{3,}|attempts/\d+(?:/a\d+)?)(?!\w)"),
     re.compile(r"(?<!\w)(?:pair|vote|session|thread|trial)[-_][0-9a-f]{8,}(?!\w)", re.IGNORECASE),
     re.compile(
         r"(?<![0-9a-zA-Z])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-zA-Z])",

@@ -280,10 +280,10 @@ class _Run:
                 self._spending.add(body.ended, body.usage)
         if self._deciding.applies:
             for slot in self._state.slots.values():
-                self._value(slot, *self._grade_of(slot))
+                self._value(slot, self._reward_of(slot))
 
-    def _grade_of(self, slot: SlotState) -> tuple[float | None, bool | None]:
-        return (None, None) if slot.grade_hash is None else self._trials.graded(self._slots[slot.slot])
+    def _reward_of(self, slot: SlotState) -> float | None:
+        return None if slot.grade_hash is None else self._trials.reward(self._slots[slot.slot])
 
     def _recover(self) -> None:
         """Find what a killed run left: its processes first, then attempts that nobody saw the end of."""
@@ -491,7 +491,7 @@ class _Run:
                 self._book.gradings[slot.slot] += 1
                 self._book.graded_now.add(slot.slot)
             if self._deciding.applies:
-                self._value(self._state.slot(slot.slot), each.reward, each.passed)
+                self._value(self._state.slot(slot.slot), each.reward)
 
     # Waiting and deciding.
 
@@ -504,7 +504,7 @@ class _Run:
         while (left := until - self._around.monotonic()) > 0 and self._may_start():
             self._around.sleep(min(left, _LOOK))
 
-    def _value(self, slot: SlotState, reward: float | None, passed: bool | None) -> None:  # noqa: FBT001 - a value
+    def _value(self, slot: SlotState, reward: float | None) -> None:
         """Note what a slot counts for, once that cannot change any more."""
         if slot.ended is None:
             return
@@ -513,7 +513,8 @@ class _Run:
         gradable = is_graded(slot, slot.ended, analysis)
         if counted == "missing" and gradable and self._book.gradings[slot.slot] < MOST_GRADINGS:
             return
-        value = (None if passed is None else float(passed)) if self._by_passes else reward
+        passed = reward is not None and reward >= self._plan.outcome.pass_at
+        value = float(passed) if self._by_passes else reward
         self._book.values[slot.slot] = {"failure": 0.0, "missing": None}.get(counted, value)
 
     @property

@@ -182,8 +182,9 @@ class SimulatedAgent:
         told = validate(_Told, order.driver)
         draws = Draws(told.base, told.chance, told.ending)
         began = self._around.monotonic()
+        detail: str | None = STOPPED
         if self._interrupted(told.settings.sleep_seconds, cancelled):
-            found, detail = Simulated(EndClass.INTERRUPTED, passed=False), STOPPED
+            found = Simulated(EndClass.INTERRUPTED, passed=False)
             usage = _NOTHING.model_copy(update={"wall_seconds": round(self._around.monotonic() - began, 3)})
         else:
             found = simulated_attempt(told.settings, draws, order.arm)

@@ -35,8 +35,6 @@ from skill_effectiveness.trials.replay import replay
 from skill_effectiveness.trials.store import OUTCOME_FOLDER, read_document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from skill_effectiveness.evidence.root import PrivateRoot
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.studies.agent import AttemptResult, Files, TestedAgent
@@ -63,13 +61,11 @@ class Settled:
         ended: None where the slot had ended before.
         graded: None where nothing was to be graded.
         reward: of the valid grade.
-        passed: likewise.
     """
 
     ended: SlotEnded | None
     graded: Graded | None
     reward: float | None = None
-    passed: bool | None = None
 
 
 class SlotTrials:
@@ -181,7 +177,7 @@ class SlotTrials:
         grading = self._grade(slot, state, document)
         graded = Graded(slot=slot.slot, grade_hash=grading.grade_hash, state=grading.state)
         reward = None if grading.reward is None else grading.reward.reward
-        return Settled(row, graded, reward, grading.passed)
+        return Settled(row, graded, reward)
 
     def _end(
         self, slot: Slot, state: SlotState, ended: EndClass, document: TrialDocument
@@ -216,17 +212,25 @@ class SlotTrials:
         files = self._folders.files(slot.slot, last)
         with self._store.demand_trial(self.key(slot)) as trial, trial.child(OUTCOME_FOLDER) as folder:
             folder.replace(OUTCOME_NAME, dump_line(_outcome(slot, exit_, files)))
-        place = self._folders.place(slot.slot, last.number)
+        places = self._places(slot, last.number, audited=exit_.isolation.audit_complete)
         request = CheckpointRequest(
             status=TrialStatus.COMPLETED,
             access_audit_complete=exit_.isolation.audit_complete,
             access_roots_enforced=exit_.isolation.roots_enforced,
             isolation_evidence=exit_.isolation.evidence,
-            read_allow_roots=(f"{place}/work",),
-            write_allow_roots=(f"{place}/collected",),
+            read_allow_roots=tuple(f"{place}/work" for place in places),
+            write_allow_roots=tuple(f"{place}/collected" for place in places),
             resume_cursor=cursor,
         )
         checkpoint(self._store, self.key(slot), request)
+
+    def _places(self, slot: Slot, attempt: int, *, audited: bool) -> list[str]:
+        """Where an attempt lies, as an audit names it that was written before the study was moved."""
+        here = self._folders.place(slot.slot, attempt)
+        if not audited:
+            return [here]
+        inside = here.removeprefix(str(self._store.root.path))
+        return sorted({here, *(f"{place}{inside}" for place in self._store.located_at)})
 
     def _move(
         self, slot: Slot, status: TrialStatus, *, cursor: ResumeCursor, reason: str | None = None
@@ -266,15 +270,14 @@ class SlotTrials:
             _write_grades(folder, grading)
         return grading
 
-    def graded(self, slot: Slot) -> tuple[float | None, bool | None]:
-        """Reward and verdict of a slot whose valid grade the journal has.
+    def reward(self, slot: Slot) -> float | None:
+        """The reward of a slot whose valid grade the journal has.
 
         Raises:
             EvidenceError: the grade cannot be read.
         """
         with self._store.demand_trial(self.key(slot)) as trial, trial.child(GRADING) as folder:
-            grade = parse_grade(folder.read(GRADE_NAME))
-        return grade.reward, grade.passed
+            return parse_grade(folder.read(GRADE_NAME)).reward
 
 
 def _write_grades(folder: PrivateRoot, grading: Grading) -> None:
@@ -307,7 +310,7 @@ def judge_payload(files: Files) -> dict[str, JsonValue]:
     return {"files": shown}
 
 
-def _shown(path: str, data: bytes) -> Mapping[str, JsonValue]:
+def _shown(path: str, data: bytes) -> dict[str, JsonValue]:
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -23,7 +23,7 @@ other. Bad input of any kind is a failed check and never an error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -118,11 +118,13 @@ class StudyVerification:
     Attributes:
         checks: all fourteen, in order.
         results: of a bundle of which every check passed; None otherwise.
+        merkle_root: likewise.
         trial: that a proof is about; None for a bundle.
     """
 
     checks: tuple[NumberedCheck, ...]
     results: Results | None = None
+    merkle_root: str | None = None
     trial: str | None = None
 
     @property
@@ -272,7 +274,9 @@ class _Run:
         for number, judge_case in enumerate(_JUDGES, start=4):
             self.check(number, partial(self._of_case, judge_case))
         found = StudyVerification(tuple(self._found[number] for number in sorted(self._found)))
-        return StudyVerification(found.checks, self.case.results) if found.passed else found
+        if not found.passed:
+            return found
+        return replace(found, results=self.case.results, merkle_root=self.case.predicate.merkle_root)
 
     def _of_case(self, judge: Callable[[BundleCase], None]) -> None:
         judge(self.case)
@@ -284,7 +288,7 @@ class _Run:
                 self.check(number, self._included)
             else:
                 self._skip(number, "this is the proof of one trial and no whole bundle")
-        return StudyVerification(tuple(self._found[n] for n in sorted(self._found)), None, self._trial)
+        return StudyVerification(tuple(self._found[n] for n in sorted(self._found)), trial=self._trial)
 
     def _included(self) -> None:
         """Check 3 of a proof: every file stands in the tree, and there is no other."""

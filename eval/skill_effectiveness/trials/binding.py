@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.canonical import digest_object
@@ -13,6 +14,18 @@ if TYPE_CHECKING:
     from skill_effectiveness.trials.models import TrialBudget, TrialDocument, TrialRuntime
 
 BINDING_CONTRACT: Final = "skill-effectiveness-completion-binding-v1"
+
+# Every step of a trial asks where it lies.
+_REMEMBERED: Final = 1_024
+_BOUND: Final = {
+    "trial_fingerprint",
+    "status",
+    "state_version",
+    "completion_claim",
+    "resume_cursor",
+    "completion_isolation",
+}
+"""Fields of the document that a completion binds."""
 
 EVENTS: Final = "events.jsonl"
 AUDIT: Final = "access-audit.jsonl"
@@ -28,6 +41,7 @@ class EvidenceDigests:
     outcome: str
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def location_hash(root_id: str, trial_path: str) -> str:
     """Where a trial lies, in words that stay true when its store is moved or copied.
 
@@ -65,19 +79,10 @@ def completion_binding(document: TrialDocument, evidence: EvidenceDigests) -> st
 
     It finds accidental change; it is not a signature.
     """
-    plain = to_json(document)
-    bound = (
-        "trial_fingerprint",
-        "status",
-        "state_version",
-        "completion_claim",
-        "resume_cursor",
-        "completion_isolation",
-    )
     return digest_object(
         {
             "artifact_contract": BINDING_CONTRACT,
-            **{name: plain[name] for name in bound},
+            **document.model_dump(mode="json", include=_BOUND),
             "evidence_files": {EVENTS: evidence.events, AUDIT: evidence.audit, OUTCOME: evidence.outcome},
         }
     )

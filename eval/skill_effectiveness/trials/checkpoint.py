@@ -31,13 +31,11 @@ from skill_effectiveness.trials.isolation import (
 from skill_effectiveness.trials.models import (
     Checkpointed,
     TrialStatus,
-    document_line,
     evidence_hash,
 )
 from skill_effectiveness.trials.store import (
     BREACH,
     TRIAL,
-    parse_document,
     read_document_bytes,
 )
 from skill_effectiveness.trials.tiers import check_proofs, derived_tier, required_tier, waivers
@@ -50,6 +48,8 @@ from skill_effectiveness.trials.transitions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skill_effectiveness.evidence.root import PrivateRoot
     from skill_effectiveness.trials.audit import AuditFinding
     from skill_effectiveness.trials.isolation import Breach, IsolationAssessment
@@ -127,7 +127,7 @@ def _plan(
     store: TrialStore, key: TrialKey, trial: PrivateRoot, request: CheckpointRequest
 ) -> Change[Checkpointed]:
     stored = read_document_bytes(trial)
-    before = parse_document(stored)
+    before = store.read(stored)
     checks = _Checks(store, key, trial, before, request)
     checks.meaning()
     check_version(before, request.expected_state_version)
@@ -137,7 +137,7 @@ def _plan(
     isolation = checks.proofs(assessment)
     cursor = next_cursor(before, request)
     after = next_document(before, request, cursor=cursor, isolation=isolation, evidence=evidence)
-    data = document_line(after)
+    data = store.written(after)
     result = Checkpointed(
         after.state_version,
         derived_tier(before.registry_schema),
@@ -184,7 +184,8 @@ class _Checks:
         check_request(self._request)
         self._read_roots = self._resolved("read_allow_roots")
         self._write_roots = self._resolved("write_allow_roots")
-        if self._request.status not in _STAYS_OPEN_TO:
+        named = self._read_roots or self._write_roots
+        if named and self._request.status not in _STAYS_OPEN_TO:
             protected = self._store.protected(self._key)
             homes = tuple(self._led_to(home) for home in protected.homes)
             mode = self._before.task.execution_mode
@@ -215,9 +216,13 @@ class _Checks:
             TrialError: `isolation_breach`, once the breach is marked.
         """
         assessment = assess(self._request.isolation_evidence)
+        marked = self._trial.exists(BREACH)
         if self._request.status in _STAYS_OPEN_TO:
+            if assessment.breaches and not marked:
+                # Told only with the end, and still a breach: as a void trial it would count for no arm.
+                self._mark(assessment.breaches, None)
             return assessment, None
-        if self._trial.exists(BREACH):
+        if marked:
             sentence = (
                 "A breach of isolation was observed in this trial; record it as contaminated or failed."
             )
@@ -245,7 +250,7 @@ class _Checks:
         fault = finding.fault or torn_fault(file, AUDIT)
         return fault if fault and not finding.breaches else _Audited(finding, file.digest)
 
-    def _mark(self, found: list[Breach], audit_hash: str | None) -> None:
+    def _mark(self, found: Sequence[Breach], audit_hash: str | None) -> None:
         """Publish the mark from which a trial never comes back."""
         mark = {
             "schema_version": 1,

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.calibration.binding import SIMULATED
 from skill_effectiveness.evidence.canonical import digest_object
+from skill_effectiveness.protocol.caller_gates import NAME as GATES
 from skill_effectiveness.protocol.caller_gates import caller_gates
 from skill_effectiveness.protocol.capability import NO_PROVIDER
+from skill_effectiveness.protocol.errors import ProtocolCode, ProtocolError
 from skill_effectiveness.protocol.gates import gates_hash
 from skill_effectiveness.protocol.registries import RULES
 from skill_effectiveness.trials.capability_matrix import matrix
@@ -105,7 +107,8 @@ def evaluate_bundle(
     if bundle is not None:
         _check_bound(bundle, config_hash, plan)
     source = _source(bundle, store)
-    synthetic = plan.provider in NO_AGENTS
+    # Another spelling of the same word must not turn an invented run into a real one.
+    synthetic = plan.provider.strip().casefold() in NO_AGENTS
     result = evaluate_gate(
         GateInputs(
             thresholds=gates.thresholds,
@@ -138,7 +141,7 @@ def configuration(design: Design, config: JsonValue, frozen: PilotGates) -> tupl
 
     Raises:
         PilotError: `tier_mismatch`.
-        ProtocolError: `gates_changed`.
+        ProtocolError: `gates_changed`: another threshold, or a waiver that the frozen gates do not have.
         TrialError: `registry_mismatch`: the advisory tier is not in force.
     """
     tier = RULES[design.registry_schema].tier
@@ -148,10 +151,23 @@ def configuration(design: Design, config: JsonValue, frozen: PilotGates) -> tupl
         gates = frozen.model_copy(update={"evidence_tier": chosen})
     else:
         gates = caller_gates(frozen, config)
+        _check_waivers(gates, frozen)
     if gates.evidence_tier.requested_tier is not tier:
         sentence = f"arms of this registry have the tier {tier}; a tier follows from them and is not chosen."
         raise PilotError(PilotCode.TIER_MISMATCH, "config#/evidence_tier", sentence)
     return gates, gates_hash(gates) if config is None else digest_object(config)
+
+
+def _check_waivers(gates: PilotGates, frozen: PilotGates) -> None:
+    """Demand that a caller does without no more than the frozen gates do.
+
+    Raises:
+        ProtocolError: `gates_changed`.
+    """
+    wider = set(gates.evidence_tier.waived_items) - set(frozen.evidence_tier.waived_items)
+    if wider:
+        sentence = f"the frozen gates do not waive {min(wider)}; a caller may waive less, never more."
+        raise ProtocolError(ProtocolCode.GATES_CHANGED, f"{GATES}#/evidence_tier/waived_items", sentence)
 
 
 def _check_bound(bundle: PilotBundle, config_hash: str, plan: PlanIndex) -> None:

@@ -31,6 +31,7 @@ class RecordRules:
         self._found: Counter[FailureCode] = Counter()
         self._malformed: list[int] = []
         self._seen: set[TrialName] = set()
+        self._last_order = 0
         self.rows = 0
         self.contradictions: Counter[str] = Counter()
         self.claims_without_evidence = 0
@@ -56,16 +57,18 @@ class RecordRules:
         if record is None:
             return
         name = record.name if planned is None else planned.name
-        if name in self._seen:
-            self._found[FailureCode.DUPLICATE_TRIAL_RECORD] += 1
+        twice = name in self._seen
+        self._found[FailureCode.DUPLICATE_TRIAL_RECORD] += twice
         self._seen.add(name)
         if planned is None:
             self._found[FailureCode.TRIAL_PLAN_MEMBERSHIP_MISMATCH] += 1
             return
         if record.task_family is not planned.family:
             self._found[FailureCode.TRIAL_TASK_FAMILY_MISMATCH] += 1
-        if record.run_order != planned.run_order:
+        behind = planned.run_order <= self._last_order and not twice
+        if record.run_order != planned.run_order or behind:
             self._found[FailureCode.TRIAL_EXECUTION_ORDER] += 1
+        self._last_order = max(self._last_order, planned.run_order)
         if record.hashes != planned.hashes:
             self._found[FailureCode.TRIAL_EVIDENCE_BINDING] += 1
             self.contradictions["hashes"] += 1

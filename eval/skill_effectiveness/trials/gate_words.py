@@ -10,7 +10,7 @@ not be made is named by `NotEvaluated` as well. `gate.failed_stages` says what a
 | `trial_evidence_binding` | a row differs from disk, or the trial from the plan or its own binding |
 | `duplicate_trial_record` | two rows for one trial |
 | `trial_plan_membership_mismatch` | a row outside the plan, or a planned trial without a row |
-| `trial_execution_order` | a row has another place in the run order than the plan gives it |
+| `trial_execution_order` | a row says another place in the run order than the plan, or comes out of it |
 | `no_trial_records` | no row at all |
 | `runner_completion_rate` | too few trials completed |
 | `arm_runner_completion_rate` | too few trials of one arm completed |

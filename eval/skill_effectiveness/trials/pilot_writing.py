@@ -115,10 +115,10 @@ def write_bundle(
 def _rows(
     design: Design, plan: PlanIndex, inputs: FrozenInputs, store: TrialStore
 ) -> Iterator[dict[str, JsonValue]]:
-    """The row of every trial, in the order of the plan."""
+    """The row of every trial, in the order in which they run."""
     reader = TrialReader(design, StoredTrials(store), inputs.gates)
     arms = {arm.arm_id: arm for arm in design.arms}
-    for planned in plan.trials.values():
+    for planned in sorted(plan.trials.values(), key=lambda trial: trial.run_order):
         yield to_json(record_of(planned, reader.read(planned), arms[planned.name.arm_id]))
 
 

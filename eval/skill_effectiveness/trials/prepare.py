@@ -28,7 +28,6 @@ from skill_effectiveness.trials.models import (
     TrialDocument,
     TrialKey,
     TrialStatus,
-    document_line,
 )
 from skill_effectiveness.trials.replay import replay
 from skill_effectiveness.trials.store import (
@@ -37,7 +36,6 @@ from skill_effectiveness.trials.store import (
     TRIAL,
     TRIAL_LOCK,
     hold_trial,
-    parse_document,
     read_document_bytes,
 )
 from skill_effectiveness.trials.tiers import check_in_force, required_tier
@@ -151,7 +149,7 @@ def _plan(store: TrialStore, order: PrepareOrder, arm: PrivateRoot | None = None
             _check_interrupted(trial, names)
             return _creation(store, order)
         stored = read_document_bytes(trial)
-        document = parse_document(stored)
+        document = store.read(stored)
         marked = BREACH in names
     _check_identity(store, order, document)
     mode, left = _found(store, order, document, marked=marked)
@@ -246,7 +244,7 @@ def _new_document(order: PrepareOrder, location: str) -> TrialDocument:
 
 def _creation(store: TrialStore, order: PrepareOrder) -> Change[PreparedTrial]:
     document = _new_document(order, store.location(order.key))
-    data = document_line(document)
+    data = store.written(document)
     result = PreparedTrial(order.key.path, Mode.CREATED, 0, remaining(order.budget, None))
     return Change(order.key, None, digest_bytes(data), data, result)
 
@@ -359,7 +357,7 @@ def _carry_out(store: TrialStore, arm: PrivateRoot, change: Change[PreparedTrial
             if digest_bytes(found) not in {change.before, change.after}:
                 sentence = "The trial was changed since this preparation was planned; plan it again."
                 raise TrialError(TrialCode.VERSION_CONFLICT, key.path, sentence)
-            if parse_document(found).state_version == 0:
+            if store.read(found).state_version == 0:
                 _complete(trial)
             make_durable(trial)
             make_durable(arm)

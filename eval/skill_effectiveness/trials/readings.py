@@ -6,8 +6,8 @@ comparison. What is undone:
 - capitals;
 - accents, composed or apart, full-width, mathematical, ligature forms: compatibility decomposition (Unicode
   TR 15, NFKD), of which combining marks are left out;
-- Cyrillic, Greek and other letters drawn like Latin ones, by a table of the usual ones (the idea of Unicode
-  TS 39, section 4), and dashes of every kind;
+- Cyrillic, Greek and other letters drawn like Latin ones, small capitals, capitals on discs and squares, by a
+  table of the usual ones (the idea of Unicode TS 39, section 4), and dashes of every kind;
 - zero-width, bidirectional, filler, tag, control, unassigned characters, soft hyphens and terminal colours:
   left out, and taken as a space in a reading of its own;
 - percent, HTML and backslash escapes (`\x70`, `\u0070`, `\n`), up to three deep, in readings of their own.
@@ -24,6 +24,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 ESCAPES_DEEP: Final = 3
 
-# Letters of other scripts that are drawn like Latin ones in common fonts: first Cyrillic, then Greek, others.
+# Letters that are drawn like Latin ones in common fonts: first Cyrillic, then Greek, others, small capitals.
 _DRAWN_LIKE: Final = {
     "A": "\u0410\u0391",
     "B": "\u0412\u0392",
@@ -50,29 +51,39 @@ _DRAWN_LIKE: Final = {
     "X": "\u0425\u03a7",
     "Y": "\u04ae\u03a5",
     "Z": "\u0396",
-    "a": "\u0430\u03b1\u0251",
+    "a": "\u0430\u03b1\u0251\u1d00",
+    "b": "\u0299",
     "c": "\u0441\u03f2\u1d04",
-    "d": "\u0501",
+    "d": "\u0501\u1d05",
     "e": "\u0435\u0454\u1d07",
-    "g": "\u0261",
-    "h": "\u04bb\u0570",
-    "i": "\u0456\u03b9\u0131\u0269",
-    "j": "\u0458\u03f3\u0237",
+    "f": "\u0493\ua730",
+    "g": "\u0261\u0262",
+    "h": "\u04bb\u0570\u029c",
+    "i": "\u0456\u03b9\u0131\u0269\u026a",
+    "j": "\u0458\u03f3\u0237\u1d0a",
     "k": "\u043a\u03ba\u1d0b",
-    "l": "\u04cf\u01c0\u2223",
-    "n": "\u0578\u057c",
+    "l": "\u04cf\u01c0\u2223\u029f",
+    "m": "\u1d0d",
+    "n": "\u0578\u057c\u0274",
     "o": "\u043e\u03bf\u0585\u1d0f",
-    "p": "\u0440\u03c1",
-    "q": "\u051b\u0566",
+    "p": "\u0440\u03c1\u1d18",
+    "q": "\u051b\u0566\ua7af",
+    "r": "\u0280",
     "s": "\u0455\ua731",
+    "t": "\u1d1b",
     "u": "\u03c5\u057d\u1d1c",
     "v": "\u0475\u03bd\u1d20",
     "w": "\u051d\u0461\u1d21",
     "x": "\u0445\u03c7",
-    "y": "\u0443\u03b3",
+    "y": "\u0443\u03b3\u028f",
     "z": "\u1d22",
 }
-_LOOK_ALIKES: Final = {ord(other): latin for latin, others in _DRAWN_LIKE.items() for other in others}
+# The capitals of these alphabets have no decomposition: white on a black disc, white on a black square, and
+# the halves of flags.
+_ALPHABETS: Final = (0x1F150, 0x1F170, 0x1F1E6)
+_LOOK_ALIKES: Final = {ord(other): latin for latin, others in _DRAWN_LIKE.items() for other in others} | {
+    first + place: letter for first in _ALPHABETS for place, letter in enumerate(ascii_uppercase)
+}
 _DASHES: Final = frozenset("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d\u058a")
 # Drawn as nothing although their category says letter, mark or other symbol.
 _INVISIBLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u2800\u3164\uffa0")

@@ -20,7 +20,7 @@ from skill_effectiveness.trials.evidence_files import evidence_rows, read_events
 from skill_effectiveness.trials.faults import TrialCode, TrialError
 from skill_effectiveness.trials.isolation import FILE_ITEMS, assess, completion_isolation
 from skill_effectiveness.trials.models import TrialStatus, evidence_hash
-from skill_effectiveness.trials.store import BREACH, read_document
+from skill_effectiveness.trials.store import BREACH, read_document_bytes
 from skill_effectiveness.trials.tiers import check_proofs, required_tier, waivers
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def replay(store: TrialStore, key: TrialKey, *, expected: ExpectedIsolation | No
         EvidenceError: the disk failed, or the trial's folder is no private one of ours.
     """
     with store.demand_trial(key) as trial:
-        document = read_document(trial)
+        document = store.read(read_document_bytes(trial))
         check_identity(store, key, document, TrialCode.BINDING_MISMATCH)
         replayed = replay_folder(trial, document, store.gates)
         if expected is not None:

@@ -11,6 +11,7 @@ The normal way: `with TrialStore.open(path, around=…, checkout=…) as store: 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
@@ -36,7 +37,13 @@ from skill_effectiveness.protocol.registry_plan import parse_plan
 from skill_effectiveness.trials.binding import location_hash
 from skill_effectiveness.trials.faults import TrialCode, TrialError
 from skill_effectiveness.trials.isolation import Protected
-from skill_effectiveness.trials.models import TrialDocument, TrialKey, misfit, sample_index
+from skill_effectiveness.trials.models import (
+    TrialDocument,
+    TrialKey,
+    document_line,
+    misfit,
+    sample_index,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +61,8 @@ TRIAL_LOCK: Final = ".trial.lock"
 BREACH: Final = "breach.json"
 OUTCOME_FOLDER: Final = "outcome"
 
+_KNOWN: Final = 64
+"""So many documents of the last steps are kept; the trials that run at once are fewer."""
 _NO_TRIAL: Final = "There is no trial {path} in this store; prepare it first."
 
 
@@ -72,6 +81,7 @@ class TrialStore:
         self._root = root
         self._given_gates = gates
         self._identity = _identity(root)
+        self._known: OrderedDict[bytes, TrialDocument] = OrderedDict()
 
     @classmethod
     def open(
@@ -155,7 +165,7 @@ class TrialStore:
 
     def trial_place(self, key: TrialKey) -> Path:
         """The absolute path of a trial's folder, for digests and for roots of agents."""
-        return self._root.path / TRIALS / key.task_id / key.arm_id / key.sample_name
+        return self._root.path / TRIALS / key.path
 
     def is_location(self, key: TrialKey, location: str) -> bool:
         """Whether a location hash is true of a trial now: by identity, or by its present absolute path."""
@@ -163,9 +173,14 @@ class TrialStore:
 
     def protected(self, key: TrialKey) -> Protected:
         """What no root of the trial's agent may reach."""
+        return Protected(str(self.trial_place(key)), str(self._root.path), self._homes)
+
+    @cached_property
+    def _homes(self) -> tuple[str, ...]:
+        """The home folders of the user, each once."""
         homes = (self.around.environ.get("HOME", ""), self.around.fs.user_home())
-        known = tuple(home.rstrip("/") for home in homes if home.startswith("/") and home != "/")
-        return Protected(str(self.trial_place(key)), str(self._root.path), known)
+        known = (home.rstrip("/") for home in homes if home.startswith("/") and home != "/")
+        return tuple(dict.fromkeys(known))
 
     # Finding trials.
 
@@ -270,6 +285,22 @@ class TrialStore:
             yield trial
 
     # Documents.
+
+    def written(self, document: TrialDocument) -> bytes:
+        """The bytes of a document that was judged here; found on the disk, they are not judged again."""
+        data = document_line(document)
+        self._known[data] = document
+        if len(self._known) > _KNOWN:
+            self._known.popitem(last=False)
+        return data
+
+    def read(self, data: bytes) -> TrialDocument:
+        """The document in the bytes of a `trial.json`.
+
+        Raises:
+            TrialError: `evidence_invalid`.
+        """
+        return self._known.get(data) or parse_document(data)
 
     def plan(self, path: str) -> ArmRegistryPlan:
         """A frozen registry plan below the root.

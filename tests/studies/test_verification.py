@@ -1,0 +1,329 @@
+"""Each numbered check of a bundle on its planted fault, and that nothing edited ever passes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from skill_effectiveness.evidence.faults import FileError
+from skill_effectiveness.evidence.fsops import RealFs
+from skill_effectiveness.studies import reporting
+from skill_effectiveness.studies.bundle_form import ENVELOPE
+from skill_effectiveness.studies.chronicle import Chronicle
+from skill_effectiveness.studies.plan import read_plan
+from skill_effectiveness.studies.plan_seal import seal_plan
+from skill_effectiveness.studies.verification import verify_bundle
+from tests.support.bundles import Bundle, bundle_of, judged, report, seal, sealed_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+EVERY = set(range(1, 15))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return sealed_study(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def bundle(whole: Bundle, tmp_path: Path) -> Bundle:
+    """A copy that a test may spoil."""
+    return whole.copy(tmp_path / "copy")
+
+
+def first(bundle: Bundle, pattern: str) -> str:
+    """The first file of a bundle that fits a pattern."""
+    return str(min(bundle.path.glob(pattern)).relative_to(bundle.path))
+
+
+class TestWhole:
+    def test_passes(self, whole: Bundle) -> None:
+        """S60: fourteen checks, each run and passed, with a sentence."""
+        found = whole.verify()
+        assert [check.number for check in found.checks] == sorted(EVERY)
+        assert {check.passed for check in found.checks} == {True}
+        assert all(check.sentence.startswith(f"Check {check.number} (") for check in found.checks)
+        assert found.passed
+        assert found.results is not None
+        assert found.results.verdict.verdict_tier == "synthetic_not_a_tier"
+
+    def test_a_copy_that_is_not_private_passes(self, bundle: Bundle) -> None:
+        """S60: a stranger's copy has whatever modes and owner it has."""
+        for path in bundle.path.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        assert bundle.verify().passed
+
+    def test_another_key(self, whole: Bundle) -> None:
+        """S60: signed by somebody else."""
+        other = Bundle(whole.path, Ed25519PrivateKey.generate())
+        words = other.words()
+        assert words[1] is False
+        assert {words[number] for number in EVERY - {1}} == {None}
+
+    def test_no_folder(self, tmp_path: Path) -> None:
+        """S65: refused, because there is nothing to judge."""
+        with pytest.raises(FileError):
+            verify_bundle(tmp_path / "absent", Ed25519PrivateKey.generate().public_key(), fs=RealFs())
+
+
+class TestFiles:
+    def test_envelope_missing(self, bundle: Bundle) -> None:
+        """S60: check 1."""
+        (bundle.path / ENVELOPE).unlink()
+        assert bundle.failed() == {1}
+
+    def test_envelope_edited(self, bundle: Bundle) -> None:
+        """S60: check 1: another payload under the old signature."""
+        envelope = bundle.document(ENVELOPE)
+        payload = json.loads(base64.b64decode(envelope["payload"]))
+        payload["predicate"]["synthetic"] = False
+        text = json.dumps(payload, separators=(",", ":"), sort_keys=True)
+        envelope["payload"] = base64.b64encode(text.encode()).decode()
+        line = json.dumps(envelope, separators=(",", ":"), sort_keys=True) + "\n"
+        (bundle.path / ENVELOPE).write_text(line)
+        assert bundle.failed() == {1}
+
+    def test_a_file_more(self, bundle: Bundle) -> None:
+        """S60: check 2, and what it says names the file."""
+        (bundle.path / "report" / "extra.txt").write_bytes(b"")
+        assert bundle.failed() == {2}
+        assert "report/extra.txt" in bundle.verify().checks[1].sentence
+
+    def test_a_file_less(self, bundle: Bundle) -> None:
+        """S60: check 2; nobody can make the root without it."""
+        (bundle.path / "report" / "report.html").unlink()
+        assert bundle.failed() == {2, 3}
+
+    def test_a_link(self, bundle: Bundle) -> None:
+        """S60: check 2: the same bytes behind a link are no file."""
+        page = bundle.path / "report" / "report.html"
+        page.rename(bundle.path.parent / "page")
+        page.symlink_to(bundle.path.parent / "page")
+        assert {2, 3} <= bundle.failed()
+
+    def test_an_empty_folder(self, bundle: Bundle) -> None:
+        """S60: check 2."""
+        (bundle.path / "inputs").mkdir()
+        assert bundle.failed() == {2}
+
+    @pytest.mark.parametrize("claims", [{"merkle_root": "sha256:" + "0" * 64}, {"tree_size": 3}])
+    def test_another_root(self, bundle: Bundle, claims: dict[str, object]) -> None:
+        """S60: check 3: whoever has the key says another root or size."""
+        bundle.reseal(**claims)
+        assert bundle.failed() == {3}
+
+
+def drop_row(bundle: Bundle) -> None:
+    """The last row of the journal."""
+    journal = bundle.path / "journal" / "000001.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-1]))
+
+
+def other_plan_seal(bundle: Bundle) -> None:
+    """The plan's seal by somebody else."""
+    data = (bundle.path / "plan.json").read_bytes()
+    committed = (bundle.path / "commitments.jsonl").read_bytes()
+    sealed = seal_plan(read_plan(data), data, committed, Ed25519PrivateKey.generate())
+    (bundle.path / "plan.dsse.json").write_bytes(sealed)
+
+
+def other_seed(bundle: Bundle) -> None:
+    """Another seed in the openings."""
+    bundle.edit("openings.jsonl", b'"seed":"00', b'"seed":"01')
+
+
+def other_salt(bundle: Bundle) -> None:
+    """One salt that opens nothing."""
+    data = (bundle.path / "openings.jsonl").read_bytes()
+    at = data.index(b'"salt":"') + 8
+    (bundle.path / "openings.jsonl").write_bytes(data[:at] + b"0123" + data[at + 4 :])
+
+
+def lost_exit(bundle: Bundle) -> None:
+    """An attempt without its exit."""
+    (bundle.path / first(bundle, "attempts/*/a1/exit.json")).unlink()
+
+
+def foreign_attempt(bundle: Bundle) -> None:
+    """An attempt that nobody started."""
+    shutil.copytree(bundle.path / "attempts" / "1", bundle.path / "attempts" / "99")
+
+
+def other_events(bundle: Bundle) -> None:
+    """Events that were changed after completion."""
+    bundle.edit(first(bundle, "trials/*/*/*/events.jsonl"), b'"status":"clean"', b'"status":"dirty"')
+
+
+def other_status(bundle: Bundle) -> None:
+    """A trial that says otherwise how it ended."""
+    bundle.edit(first(bundle, "trials/*/*/*/trial.json"), b'"sample_index":1', b'"sample_index":2')
+
+
+def other_grade(bundle: Bundle) -> None:
+    """Two grades that differ."""
+    name = first(bundle, "trials/*/*/*/grading/grade-replay.json")
+    grade = bundle.document(name)
+    grade["reward"] = 0.5
+    line = json.dumps(grade, separators=(",", ":"), sort_keys=True) + "\n"
+    (bundle.path / name).write_text(line)
+
+
+def lost_grade(bundle: Bundle) -> None:
+    """No second grade."""
+    (bundle.path / first(bundle, "trials/*/*/*/grading/grade-replay.json")).unlink()
+
+
+def other_assay(bundle: Bundle) -> None:
+    """An assay that came out otherwise."""
+    bundle.edit("assays/1-close.json", b'"full":"not_applicable"', b'"full":"passed"')
+
+
+def other_vote(bundle: Bundle) -> None:
+    """A vote that says something else than what was journalled."""
+    name = first(bundle, "votes/*.json")
+    vote = bundle.document(name)
+    vote["verdict"] = "A win" if vote["verdict"] != "A win" else "B win"
+    line = json.dumps(vote, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
+    (bundle.path / name).write_text(line)
+
+
+def other_licence(bundle: Bundle) -> None:
+    """Another licence under the old name."""
+    name = first(bundle, "licences/*.json")
+    data = (bundle.path / name).read_bytes()
+    (bundle.path / name).write_bytes(data.replace(b'"sig":"', b'"sig":"A', 1))
+
+
+def lost_mapping(bundle: Bundle) -> None:
+    """A showing that nobody can open."""
+    (bundle.path / first(bundle, "blinding/mappings/*.json")).unlink()
+
+
+def other_showing(bundle: Bundle) -> None:
+    """A reviewer was shown something else than the trials left."""
+    name = first(bundle, "blinding/judge/*.json")
+    shown = bundle.document(name)
+    shown["A"]["files"][0]["text"] = "the full arm wrote this\n"
+    line = json.dumps(shown, separators=(",", ":"), sort_keys=True) + "\n"
+    (bundle.path / name).write_text(line)
+
+
+def other_table(bundle: Bundle) -> None:
+    """A reward that was changed in a table."""
+    bundle.edit("report/trials.csv", b",completed,", b",crashed,")
+
+
+PLANTED: list[tuple[Callable[[Bundle], None], int, set[int]]] = [
+    (drop_row, 4, {4}),
+    (other_plan_seal, 5, {5}),
+    (other_seed, 6, {6}),
+    (other_salt, 6, {6}),
+    (lost_exit, 7, {7}),
+    (foreign_attempt, 7, {7}),
+    (other_events, 8, {8, 13}),
+    (other_status, 8, {8}),
+    (other_grade, 9, {9}),
+    (lost_grade, 9, {9}),
+    (other_assay, 10, {10}),
+    (other_vote, 11, {11, 13}),
+    (other_licence, 11, {11, 13}),
+    (lost_mapping, 12, {12, 13}),
+    (other_showing, 12, {12}),
+    (other_table, 13, {13}),
+]
+
+
+@pytest.mark.parametrize(("plant", "check", "failing"), PLANTED, ids=[row[0].__name__ for row in PLANTED])
+def test_planted(bundle: Bundle, plant: Callable[[Bundle], None], check: int, failing: set[int]) -> None:
+    """S60: whoever has the key spoils one thing and signs again: its check fails, with one sentence."""
+    plant(bundle)
+    bundle.reseal()
+    found = bundle.verify()
+    failed = {each.number for each in found.checks if each.passed is False}
+    assert check in failed
+    assert failed == failing, [each.sentence for each in found.checks if each.passed is False]
+    assert not found.passed
+    assert found.results is None
+
+
+def test_what_depends_on_a_failed_check_is_not_run(bundle: Bundle) -> None:
+    """S60: without a journal nothing that follows from it is looked at."""
+    drop_row(bundle)
+    words = bundle.words()
+    assert words[2] is words[3] is words[4] is False
+    assert {words[number] for number in range(5, 15)} == {None}
+
+
+def test_something_that_happened_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S60: check 14: a report that was made without a deviation that the journal has."""
+    with judged(tmp_path) as study:
+        monkeypatch.setattr(reporting, "read_chronicle", _silent(reporting.read_chronicle))
+        report(study, abandon="nobody waits for more")
+        monkeypatch.undo()
+        seal(study)
+        assert bundle_of(study).failed() == {14}
+
+
+def _silent(read: Callable[..., Chronicle]) -> Callable[..., Chronicle]:
+    def silenced(journal: object) -> Chronicle:
+        told = read(journal)
+        return Chronicle((), (), told.planned_at, told.unblinded_at, told.analysed)
+
+    return silenced
+
+
+class TestTampering:
+    """Without the key nothing that is changed passes, whatever it is."""
+
+    @given(data=st.data())
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_one_byte(self, whole: Bundle, tmp_path: Path, data: st.DataObject) -> None:
+        """S60 S65: a byte of a file becomes another."""
+        copy = _spoilt(whole, tmp_path)
+        name = data.draw(st.sampled_from([one for one in copy.files() if (copy.path / one).stat().st_size]))
+        held = bytearray((copy.path / name).read_bytes())
+        at = data.draw(st.integers(0, len(held) - 1))
+        held[at] ^= data.draw(st.integers(1, 255))
+        (copy.path / name).write_bytes(bytes(held))
+        assert not copy.verify().passed
+
+    @given(data=st.data())
+    @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_a_file_dropped_or_added(self, whole: Bundle, tmp_path: Path, data: st.DataObject) -> None:
+        """S60 S65: a file goes, or one comes."""
+        copy = _spoilt(whole, tmp_path)
+        if data.draw(st.booleans()):
+            (copy.path / data.draw(st.sampled_from(copy.files()))).unlink()
+        else:
+            name = data.draw(st.sampled_from(["x", "inclusion.json", "votes/x.json", ".x", "journal/x"]))
+            (copy.path / name).write_bytes(data.draw(st.binary(max_size=20)))
+        assert not copy.verify().passed
+
+    @given(data=st.data())
+    @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_a_row_dropped_or_repeated(self, whole: Bundle, tmp_path: Path, data: st.DataObject) -> None:
+        """S60 S65: even where the files are signed again, the chain of the journal does not close."""
+        copy = _spoilt(whole, tmp_path)
+        journal = copy.path / "journal" / "000001.jsonl"
+        lines = journal.read_bytes().splitlines(keepends=True)
+        at = data.draw(st.integers(0, len(lines) - 1))
+        lines[at : at + 1] = [] if data.draw(st.booleans()) else [lines[at], lines[at]]
+        journal.write_bytes(b"".join(lines))
+        copy.reseal()
+        assert copy.words()[4] is False
+
+
+def _spoilt(whole: Bundle, tmp_path: Path) -> Bundle:
+    place = tmp_path / "spoilt"
+    shutil.rmtree(place, ignore_errors=True)
+    return whole.copy(place)
