@@ -27,8 +27,9 @@ $(STAMP): pyproject.toml
 modes: ## take group and world write permission off code and frozen inputs
 	@chmod go-w . && chmod -R go-w eval arms fixtures schemas run.py
 
-demo: $(STAMP) modes ## examine two simulated reviewers, seal and verify both, draw their sheets
-	@$(BIN)/python run.py reviewers demo --out "$(DEMO_OUT)"
+demo: $(STAMP) modes ## a whole study with a planted effect, from examined reviewers to a verified bundle and its report
+	@out="$(DEMO_OUT)"; $(BIN)/python run.py reviewers demo --out "$$out/reviewers" && \
+		$(BIN)/python run.py study demo --out "$$out/study"
 
 test: $(STAMP) modes ## every test that needs no real agent command line
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m "not realcli"

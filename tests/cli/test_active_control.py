@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
 
 from skill_effectiveness.cli.controller_paths import hidden
 from tests.support.commands import RUN, Said, ended, no_traceback, start, steers
-from tests.support.controls import BRIEF, CONSTRAINTS, RUBRIC, TEXTS, plain, rehashed
+from tests.support.control_place import Place
+from tests.support.controls import BRIEF, TEXTS, plain, rehashed
 from tests.support.controls import candidate as frozen_candidate
 from tests.support.private import REPOSITORY, content, wrong_modes
 
@@ -22,111 +24,6 @@ if TYPE_CHECKING:
 
 GATED = ["active-control-matched-call", "active-control-matched-call-verify"]
 UNSATISFIED = "matched_call_gate=NOT_SATISFIED\n"
-
-
-class Place:
-    """The folders of two authors, the owner and the controller, below one home."""
-
-    def __init__(self, home: Path, command: Command) -> None:
-        self.home = home
-        self.command = command
-        for name, value in (("brief", BRIEF), ("rubric", RUBRIC), ("constraints", CONSTRAINTS)):
-            (home / f"{name}.json").write_text(json.dumps(value, indent=2), encoding="utf-8")
-        self.out = home / "selection"
-
-    def private(self, name: str, text: str) -> Path:
-        """A private file in a private folder of its own name."""
-        path = self.home / name
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        path.touch(0o600)
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    def texts(self, who: str, folder: str) -> list[str | Path]:
-        words: list[str | Path] = []
-        for scope, name in (("subagent", who), ("main", f"{who}-main")):
-            words += [f"--{scope}", self.private(f"{folder}/{scope}.md", TEXTS[name])]
-        return words
-
-    def candidate(self, who: str, **changed: str) -> Said:
-        """Freeze the candidate of an author."""
-        declared = {"commitment": f"I, {who}, wrote it.", "attestation": f"I, {who}, saw nothing else."}
-        words: list[str | Path] = ["--brief", "brief.json", *self.texts(who, who), "--out", f"{who}-out"]
-        for name, text in (declared | changed).items():
-            words += [f"--{name}", self.private(f"{who}/{name}.txt", text)]
-        return self.command("active-control-freeze-candidate", *words)
-
-    def owner(self, who: str = "owner", out: str = "owner-out") -> Said:
-        return self.command(
-            "active-control-freeze-owner-reference", *self.texts(who, f"{who}-texts"), "--out", out
-        )
-
-    @property
-    def reference(self) -> Path:
-        return self.home / "owner-out" / "owner-reference.json"
-
-    def prepare(self, *more: str | Path, candidates: tuple[str, ...] = ("one", "two")) -> Said:
-        words: list[str | Path] = ["--owner-reference", self.reference, "--out", self.out]
-        for name in ("brief", "rubric", "constraints"):
-            words += [f"--{name}", f"{name}.json"]
-        for who in candidates:
-            words += ["--candidate", self.home / f"{who}-out" / "active-control-candidate.json"]
-        return self.command("active-control-prepare", *words, *more)
-
-    def ready(self) -> Said:
-        """Everything up to the preparation."""
-        for said in (self.candidate("one"), self.candidate("two"), self.owner()):
-            assert said.code == 0, said
-        return self.prepare()
-
-    def decision(self, **changed: Any) -> Path:  # noqa: ANN401 - any field
-        shown = json.loads((self.out / "selector-input.json").read_bytes())
-        fields = {
-            "schema_version": 1,
-            "artifact_contract": "skill-effectiveness-active-control-decision-v1",
-            "selector_input_hash": shown["selector_input_hash"],
-            "rubric_hash": shown["rubric_hash"],
-            "selected_opaque_id": shown["opaque_order"][0],
-        }
-        return self.private("selector/decision.json", json.dumps(fields | changed, indent=1))
-
-    def finalize(self, **changed: Any) -> Said:  # noqa: ANN401 - any field
-        words = ("--out", self.out, "--decision", self.decision(**changed))
-        return self.command("active-control-finalize", *words)
-
-    def measure(self, *more: str | Path) -> Said:
-        words = ("--out", self.out, "--owner-reference", self.reference, *more)
-        return self.command("active-control-measure", *words)
-
-    def artifacts(self) -> list[str | Path]:
-        return [
-            "--selection",
-            self.out / "active-control-selection.json",
-            "--measurement",
-            self.out / "owner-relative-measurement.json",
-            "--owner-reference",
-            self.reference,
-        ]
-
-    def measured(self) -> None:
-        """Everything up to the measurement."""
-        for said in (self.ready(), self.finalize(), self.measure()):
-            assert said.code == 0, said
-
-    def matched(self, scope: str = "main", **changed: str) -> Said:
-        shown = json.loads((self.out / "selector-input.json").read_bytes())
-        ids = {
-            "active-bundle-id": f"{shown['opaque_order'][0]}-{scope}",
-            "oracle-bundle-id": f"oracle-owner-{scope}",
-        }
-        words: list[str | Path] = ["--out", self.out, *self.artifacts(), "--scope", scope]
-        for name, value in (ids | changed).items():
-            words += [f"--{name}", value]
-        return self.command("active-control-matched-call", *words)
-
-    def matched_verify(self, evidence: Path) -> Said:
-        words = (*self.artifacts(), "--evidence", evidence)
-        return self.command("active-control-matched-call-verify", *words)
 
 
 @pytest.fixture
@@ -585,7 +482,7 @@ class TestOthers:
 
 
 WATCHED = """
-import sys
+import contextlib, io, json, sys
 seen = []
 def hook(event, arguments):
     if event in {"subprocess.Popen", "os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.spawn",
@@ -594,23 +491,35 @@ def hook(event, arguments):
         seen.append(event)
 sys.addaudithook(hook)
 from skill_effectiveness.cli.main import main
-code = main(sys.argv[1:])
-print("watched=" + ",".join(seen), file=sys.stderr)
-sys.exit(code)
+for line in sys.stdin:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(json.loads(line))
+    print(json.dumps([int(code), out.getvalue(), err.getvalue(), seen]), flush=True)
+if sys.argv[1:] == ["prove"]:
+    import socket, subprocess
+    socket.socket().close()
+    subprocess.run(["true"])
+    print(json.dumps(seen))
 """
 
 
 def test_no_command_starts_a_process_or_opens_a_socket(home: Path) -> None:
-    """A30: every command of a whole selection, in a process of its own, as the interpreter sees it."""
+    """A30: every command of a whole selection, in one process, as its interpreter sees it."""
     codes: dict[str, int] = {}
+    variables = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(REPOSITORY / "eval")}
+    child = start(home, "prove", code=("-c", WATCHED), env=variables, stdin=subprocess.PIPE)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    pipe_in, pipe_out = child.stdin, child.stdout
 
     def watched(*words: str | Path) -> Said:
-        variables = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(REPOSITORY / "eval")}
-        said = ended(start(home, *words, code=("-c", WATCHED), env=variables))
-        assert said.err.splitlines()[-1] == "watched=", said
-        assert no_traceback(said)
-        codes[str(words[0])] = said.code
-        return Said(said.code, said.out, "")
+        pipe_in.write(json.dumps([str(word) for word in words]).encode() + b"\n")
+        pipe_in.flush()
+        code, out, err, seen = json.loads(pipe_out.readline())
+        assert seen == []
+        codes[str(words[0])] = code
+        return Said(code, out, err)
 
     place = Place(home, watched)
     place.measured()
@@ -618,6 +527,11 @@ def test_no_command_starts_a_process_or_opens_a_socket(home: Path) -> None:
     place.command("active-control-measure-verify", *place.artifacts())
     place.matched()
     place.matched_verify(place.out / "matched-call-evidence-main.json")
+    said = ended(child)
+    # The same watch sees both when there is something to see.
+    assert "socket.__new__" in said.out
+    assert "subprocess.Popen" in said.out
+    assert no_traceback(said)
     assert codes == {
         "active-control-freeze-candidate": 0,
         "active-control-freeze-owner-reference": 0,

@@ -225,5 +225,3 @@ class _Passed(StudyVerification):
     @property
     def passed(self) -> bool:
         return True
-
-

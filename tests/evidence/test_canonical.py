@@ -32,6 +32,7 @@ from skill_effectiveness.evidence.canonical import (
     dump,
     dump_line,
     dump_plain,
+    list_chunks,
     mac,
 )
 from skill_effectiveness.evidence.faults import CanonicalCode, CanonicalError, FileCode, FileError
@@ -441,6 +442,12 @@ def test_every_canonical_code_is_seen() -> None:
 # Digests.
 
 ABC = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+@given(st.lists(json_values, max_size=5))
+def test_a_list_comes_piece_by_piece(values: list[object]) -> None:
+    """E8 E9: as it comes whole."""
+    assert b"".join(list_chunks(map(dump, values))) == dump(values)
 
 
 def test_digests_of_bytes_and_text() -> None:

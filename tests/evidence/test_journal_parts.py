@@ -256,6 +256,21 @@ class TestTears:
         assert report.sound
         assert report.tears == 1
 
+    def test_more_without_their_bytes_than_are_told(self, segmented: Desk) -> None:
+        """E37 E38: reading ends there, so a journal full of them costs no memory."""
+        rows = lines(segmented.last())
+        last = json.loads(rows[-1])
+        for number in range(1, 1_501):
+            body = {"bytes": 1, "digest": f"sha256:{number:064x}", "seq": number}
+            prev = f"sha256:{hashlib.sha256(rows[-1][:-1]).hexdigest()}"
+            rows.append(edited(rows[-1], body=body, prev=prev, seq=last["seq"] + number, type="tear"))
+        put_lines(segmented.last(), rows)
+        report = segmented.verify()
+        assert report.status is JournalStatus.DAMAGED
+        assert {found.finding for found in report.findings} == {Finding.TEAR_EVIDENCE_MISSING}
+        assert len(report.findings) == report.tears == 1_000
+        assert report.count < last["seq"] + 1 + 1_500
+
     def test_its_bytes_missing_or_changed(self, torn: Desk) -> None:
         """E36: a tear without its evidence."""
         (path,) = torn.torn.iterdir()

@@ -350,6 +350,21 @@ class TestUnsafeLockFiles:
         with Lock(root, NAME).hold(0, "test"):
             pass
 
+    def test_our_temporary_swept_by_the_first_holder(self, root: PrivateRoot, tmp_path: Path) -> None:
+        """E27: of two that make the lock file at once, the slower one waits its turn; nothing is unsafe."""
+
+        def first_holder() -> None:
+            with Lock(root, NAME).hold(0, "first"):
+                assert len(root.sweep()) == 1
+
+        slower = Injection("link", before=first_holder)
+        with (
+            out_root(tmp_path.resolve(), FaultFs(RealFs(), slower)) as late,
+            Lock(late, NAME).hold(0, "second"),
+        ):
+            assert slower.hits == 1
+            assert temporaries(root.path) == []
+
 
 class TestFailures:
     @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP])

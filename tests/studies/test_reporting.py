@@ -12,8 +12,8 @@ from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.studies.derivation import study_verdict
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.plan import read_plan
-from skill_effectiveness.studies.results import read_results
 from skill_effectiveness.studies.reporting import report_study
+from skill_effectiveness.studies.results import read_results
 from tests.support.bundles import judged, report
 from tests.support.judged_studies import planned, ready
 from tests.support.private import surroundings

@@ -15,16 +15,31 @@ from skill_effectiveness.evidence.fsdoubles import RecordingFs
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.protocol.document import to_json
+from skill_effectiveness.trials.checkpoint import checkpoint
 from skill_effectiveness.trials.faults import TrialCode, TrialError
-from skill_effectiveness.trials.models import TrialKey
+from skill_effectiveness.trials.models import TrialKey, document_line
 from skill_effectiveness.trials.prepare import prepare
-from skill_effectiveness.trials.store import TrialStore, read_document
+from skill_effectiveness.trials.replay import replay
+from skill_effectiveness.trials.store import TrialStore, parse_document, read_document
 from tests.support.crash_images import fast_folder
 from tests.support.private import listing, surroundings, wrong_modes
-from tests.support.trials import PROFILE, Place, order, plan, put, put_lines
+from tests.support.trials import (
+    LIMITED,
+    PROFILE,
+    SAFE,
+    Place,
+    cursor,
+    order,
+    plan,
+    put,
+    put_lines,
+    request,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from skill_effectiveness.trials.models import TrialDocument
 
 KEY = TrialKey("task-a", "profile-full", 1)
 
@@ -181,6 +196,56 @@ class TestTrial:
             with store.holding(KEY), pytest.raises(LockError, match=r"\.trial\.lock"):
                 another.submit(second).result()
             another.submit(second).result()
+
+
+class TestKnownDocuments:
+    """A store does not judge again what it wrote itself, byte for byte."""
+
+    @pytest.mark.parametrize("evidence", [SAFE, {"fresh_session": True}, None])
+    def test_are_what_their_bytes_say(self, place: Place, evidence: object) -> None:
+        """T23: at every step of a trial another process reads the same."""
+        with place.open() as store:
+            steps = [prepare(store, order(budget=LIMITED)).trial_path]
+            seen = [self._seen(store, place)]
+            checkpoint(store, KEY, request("running", resume_cursor=cursor(tokens=1.5, cost_units=1.0)))
+            seen.append(self._seen(store, place))
+            place.fill(KEY)
+            done = place.completion(KEY, isolation_evidence=evidence, resume_cursor=cursor(tokens=2))
+            checkpoint(store, KEY, done)
+            seen.append(self._seen(store, place))
+        assert steps == [KEY.path]
+        assert [document.state_version for document in seen] == [0, 1, 2]
+
+    def _seen(self, store: TrialStore, place: Place) -> TrialDocument:
+        data = (place.trial(KEY) / "trial.json").read_bytes()
+        known, read = store.read(data), parse_document(data)
+        assert known == read
+        assert known is store.read(data)
+        assert document_line(known) == document_line(read) == data
+        return known
+
+    def test_changed_by_one_byte_are_not(self, place: Place) -> None:
+        """T29: in the same process too."""
+        with place.open() as store:
+            prepare(store, order())
+            place.fill(KEY)
+            checkpoint(store, KEY, place.completion(KEY))
+            replay(store, KEY)
+            path = place.trial(KEY) / "trial.json"
+            path.write_bytes(path.read_bytes().replace(b'"state_version":1', b'"state_version":2'))
+            with pytest.raises(TrialError) as caught:
+                replay(store, KEY)
+        assert caught.value.code is TrialCode.BINDING_MISMATCH
+
+    def test_are_few(self, place: Place) -> None:
+        with place.open() as store:
+            prepare(store, order())
+            first = store.read((place.trial(KEY) / "trial.json").read_bytes())
+            for number in range(2, 66):
+                prepare(store, order(sample=number))
+            again = store.read((place.trial(KEY) / "trial.json").read_bytes())
+        assert again == first
+        assert again is not first
 
 
 class TestNames:

@@ -41,6 +41,8 @@ from skill_effectiveness.controls.documents import (
     SelectorInput,
 )
 from skill_effectiveness.protocol.published import published_models
+from skill_effectiveness.studies.activation import ActivationRecord
+from skill_effectiveness.studies.bundle_form import BundlePredicate, InclusionDocument
 from skill_effectiveness.studies.results import Results
 from skill_effectiveness.studies.voting import VoteDocument
 from skill_effectiveness.trials.adjudication import Adjudication
@@ -97,6 +99,9 @@ RECORDS: Final[dict[str, type[BaseModel]]] = {
     "pilot-gate-result": GateResult,
     "pilot-trial-record": TrialRecord,
     "smoke-result": SmokeResult,
+    "activation-record": ActivationRecord,
+    "study-bundle-predicate": BundlePredicate,
+    "study-inclusion-proofs": InclusionDocument,
     "study-results": Results,
     "study-vote": VoteDocument,
     "replicated-advisory-report": ReplicatedAdvisoryReport,

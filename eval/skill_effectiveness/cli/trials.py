@@ -19,11 +19,10 @@ from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - likewise
 from skill_effectiveness.evidence.identity import FILE
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.trials.budget import remaining
-from skill_effectiveness.trials.checkpoint import check_identity
 from skill_effectiveness.trials.faults import TrialCode, TrialError
 from skill_effectiveness.trials.models import DIMENSIONS, TrialKey, TrialStatus
 from skill_effectiveness.trials.replay import replay
-from skill_effectiveness.trials.store import BREACH, TrialStore, read_document
+from skill_effectiveness.trials.store import BREACH, TrialStore, check_identity, read_document
 from skill_effectiveness.trials.tiers import derived_tier
 
 if TYPE_CHECKING:

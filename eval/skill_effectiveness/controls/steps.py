@@ -271,7 +271,11 @@ def _demand_same_request(found: Preparation, request: Request) -> None:
         and [candidate.package_hash for candidate in found.state.candidate_packages] == packages
     )
     if not same:
-        raise _used(CLAIM_FILE)
+        raise ControlError(
+            ControlCode.ROOT_USED,
+            CLAIM_FILE,
+            "a preparation of other input was begun here; repeat that command, or use a new folder.",
+        )
 
 
 def _documents(preparation: Preparation) -> dict[str, FrozenModel]:

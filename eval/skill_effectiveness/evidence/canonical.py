@@ -73,6 +73,16 @@ def dump_line(value: object) -> bytes:
 # Digests.
 
 
+def list_chunks(elements: Iterable[bytes]) -> Iterator[bytes]:
+    """What `dump` gives for a list, piece by piece, of what it gives for each element."""
+    yield b"["
+    before = b""
+    for element in elements:
+        yield before + element
+        before = b","
+    yield b"]"
+
+
 def digest_bytes(data: bytes) -> str:
     """`sha256:` and the 64 hex digits of the SHA-256 of the bytes."""
     return "sha256:" + hashlib.sha256(data).hexdigest()

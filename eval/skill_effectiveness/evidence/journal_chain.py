@@ -90,6 +90,7 @@ class Chain:
         watched: numbers of rows whose end is wanted, in `ends`.
         on_row: called with every row that was accepted while nothing was wrong yet.
         on_open: called with the body of row 0 before the row counts.
+        on_tear: called with the body of each row that acknowledges a torn tail.
     """
 
     def __init__(
@@ -101,15 +102,16 @@ class Chain:
         watched: Iterable[int] = (),
         on_row: Callable[[Row], object] | None = None,
         on_open: Callable[[JournalOpen], object] | None = None,
+        on_tear: Callable[[Tear], object] | None = None,
     ) -> None:
         self._form = form
         self._findings = findings
         self._pinned = pinned
         self._on_row = on_row
         self._on_open = on_open
+        self._on_tear = on_tear
         self.ends: dict[int, Position | None] = dict.fromkeys(watched)
         self.opened: JournalOpen | None = None
-        self.tears: list[Tear] = []
         self.tail: Tail | None = None
         self.unended = False
         self.clean = True
@@ -327,8 +329,8 @@ class Chain:
             self.opened = body
             if self._on_open is not None:
                 self._on_open(body)
-        elif isinstance(body, Tear):
-            self.tears.append(body)
+        elif isinstance(body, Tear) and self._on_tear is not None:
+            self._on_tear(body)
         return None if body is not None else "The body of the row is not what its type needs."
 
     def _fault_of_start(self, row: dict[str, Any], place: _Place) -> str | None:

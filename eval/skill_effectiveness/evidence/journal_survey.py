@@ -41,7 +41,7 @@ from skill_effectiveness.evidence.journal_rows import (
     Tear,
 )
 from skill_effectiveness.evidence.journal_snapshot import Snapshot, segment_chunks, take_snapshot
-from skill_effectiveness.evidence.journal_torn import owed_tears
+from skill_effectiveness.evidence.journal_torn import TornTails
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,6 +132,7 @@ class _Surveyor:
         self._copy: SegmentedPin | FilePin | None = None
         self._copy_data: bytes | None = None
         self._chain = Chain(layout.form, self._findings, pinned=None)
+        self._torn = TornTails(folder, layout, (), self._findings)
         self._owed: tuple[Tear, ...] = ()
 
     def look(self) -> None:
@@ -143,6 +144,7 @@ class _Surveyor:
         """
         self._snapshot = take_snapshot(self._folder, self._layout, self._read_pin)
         known = [pin for pin in (self._pin, self._copy) if pin is not None]
+        self._torn = TornTails(self._folder, self._layout, self._snapshot.torn, self._findings)
         self._chain = Chain(
             self._layout.form,
             self._findings,
@@ -150,6 +152,7 @@ class _Surveyor:
             watched=[pin.count - 1 for pin in known],
             on_row=self._on_row,
             on_open=self._on_open,
+            on_tear=self._torn.acknowledge,
         )
         for name in self._snapshot.foreign:
             sentence = f"{self._folder.where(ascii(name))} is nothing that a journal has there."
@@ -157,8 +160,9 @@ class _Surveyor:
         self._read_rows()
         self._chain.finish()
         self._judge_tail()
-        tears = self._pin.tears if isinstance(self._pin, FilePin) else self._chain.tears
-        self._owed = owed_tears(self._folder, self._layout, self._snapshot.torn, tears, self._findings)
+        for tear in self._pin.tears if isinstance(self._pin, FilePin) else ():
+            self._torn.acknowledge(tear)
+        self._owed = self._torn.owed()
         self._judge_pins()
 
     # Reading.
@@ -318,7 +322,7 @@ class _Surveyor:
 
     @property
     def _tears(self) -> int:
-        return len(self._pin.tears if isinstance(self._pin, FilePin) else self._chain.tears)
+        return len(self._pin.tears) if isinstance(self._pin, FilePin) else self._torn.acknowledged
 
     def _survey(
         self, status: JournalStatus, why: Unreadable | None, *, fresh: bool, sentence: str | None = None

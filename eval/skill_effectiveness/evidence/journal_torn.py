@@ -20,7 +20,7 @@ from skill_effectiveness.evidence.journal_rows import Tear
 from skill_effectiveness.evidence.names import temporary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from skill_effectiveness.evidence.journal_findings import Findings
     from skill_effectiveness.evidence.journal_layout import Layout
@@ -28,40 +28,56 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"(?P<seq>0|[1-9][0-9]{0,14})-(?P<hex>[0-9a-f]{64})\.bin", re.ASCII)
 
 
-def owed_tears(
-    folder: Folder,
-    layout: Layout,
-    names: Sequence[str],
-    acknowledged: Iterable[Tear],
-    findings: Findings,
-) -> tuple[Tear, ...]:
-    """Hold the files of torn tails against what was acknowledged.
+class TornTails:
+    """The files of torn tails, held against whatever acknowledges them, as it comes along.
+
+    Nothing is kept of an acknowledgement but the name of a file that is there, so a journal may be full of
+    them.
 
     Args:
         folder: the folder of the journal.
         layout: its names.
         names: in the folder of torn tails.
-        acknowledged: by rows, or by the pin.
         findings: where to put what does not match.
-
-    Returns:
-        The tears of files that are not acknowledged yet, by name.
 
     Raises:
         FileError: the folder could not be opened.
-        EnoughError: there are too many findings.
     """
-    kept = _kept_tears(folder, layout, names) if names else {}
-    told = {tear.file_name: tear for tear in acknowledged}
-    for name, tear in told.items():
-        if kept.get(name) != tear:
-            sentence = f"The bytes of this torn tail are not in {folder.where(layout.torn)}/{name}."
-            findings.add(Finding.TEAR_EVIDENCE_MISSING, sentence, seq=tear.seq)
-    for name, kept_tear in kept.items():
-        if kept_tear is None and name not in told and temporary_of(name) is None:
-            sentence = f"{folder.where(layout.torn)}/{name!a} is no torn tail of this journal."
-            findings.add(Finding.FOREIGN_FILE, sentence)
-    return tuple(tear for name, tear in sorted(kept.items()) if tear is not None and name not in told)
+
+    def __init__(self, folder: Folder, layout: Layout, names: Sequence[str], findings: Findings) -> None:
+        self._where = folder.where(layout.torn)
+        self._kept = _kept_tears(folder, layout, names) if names else {}
+        self._findings = findings
+        self._told: set[str] = set()
+        self.acknowledged = 0
+        """How often `acknowledge` was called."""
+
+    def acknowledge(self, tear: Tear) -> None:
+        """Hold what a row or the pin says against the file.
+
+        Raises:
+            EnoughError: there are too many findings.
+        """
+        self.acknowledged += 1
+        name = tear.file_name
+        if name in self._kept:
+            self._told.add(name)
+        if self._kept.get(name) != tear:
+            sentence = f"The bytes of this torn tail are not in {self._where}/{name}."
+            self._findings.add(Finding.TEAR_EVIDENCE_MISSING, sentence, seq=tear.seq)
+
+    def owed(self) -> tuple[Tear, ...]:
+        """The tears of files that nothing acknowledged, by name.
+
+        Raises:
+            EnoughError: there are too many findings.
+        """
+        rest = {name: tear for name, tear in sorted(self._kept.items()) if name not in self._told}
+        for name, tear in rest.items():
+            if tear is None and temporary_of(name) is None:
+                sentence = f"{self._where}/{name!a} is no torn tail of this journal."
+                self._findings.add(Finding.FOREIGN_FILE, sentence)
+        return tuple(tear for tear in rest.values() if tear is not None)
 
 
 def _kept_tears(folder: Folder, layout: Layout, names: Sequence[str]) -> dict[str, Tear | None]:

@@ -239,7 +239,12 @@ class Lock:
             if error.code is not FileCode.MISSING:
                 raise
         # Published rather than created in place, so that no other process ever sees it with a wrong mode.
-        self._root.publish(self._name, b"")
+        try:
+            self._root.publish(self._name, b"")
+        except FileError as error:
+            # Whoever made the file meanwhile holds it, and may have swept our temporary away as a leftover.
+            if error.code is not FileCode.MISSING:
+                raise
         return files.open_private(folder, self._name, update=True)
 
     def _acquire(self, fd: int, wait: float) -> None:

@@ -36,6 +36,7 @@ from skill_effectiveness.trials.models import (
 from skill_effectiveness.trials.store import (
     BREACH,
     TRIAL,
+    check_identity,
     read_document_bytes,
 )
 from skill_effectiveness.trials.tiers import check_proofs, derived_tier, required_tier, waivers
@@ -310,25 +311,3 @@ class _Checks:
             tier,
             missing,
         )
-
-
-def check_identity(
-    store: TrialStore, key: TrialKey, document: TrialDocument, code: TrialCode = TrialCode.IDENTITY_MISMATCH
-) -> None:
-    """Demand that a document belongs where it lies.
-
-    Raises:
-        TrialError: with `code`, naming the field.
-    """
-    said = {
-        "task": document.task.task_id == key.task_id,
-        "arm_id": document.arm_id == key.arm_id,
-        "sample_index": document.sample_index == key.sample_index,
-        "trial_location_hash": store.is_location(key, document.trial_location_hash),
-    }
-    for field, holds in said.items():
-        if not holds:
-            sentence = (
-                f"The document of {key.path} was made for another place ({field}); it does not belong here."
-            )
-            raise TrialError(code, f"/{field}", sentence, field=field)

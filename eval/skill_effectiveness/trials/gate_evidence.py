@@ -71,6 +71,23 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """What a caller planned, as it was read.
+
+    Attributes:
+        design: tasks and arms.
+        gates: those that count.
+        config_hash: of the gates as the caller said them.
+        plan: the rows.
+    """
+
+    design: Design
+    gates: PilotGates
+    config_hash: str
+    plan: PlanIndex
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluated:
     """A verdict, and what is passed on of it when it is terminal: a pass or a fail."""
 
@@ -96,16 +113,10 @@ def evaluate_bundle(
         EvidenceError: the disk failed, or something is no private file or folder of ours.
     """
     bundle = None if root is None else open_bundle(root, inputs)
-    design = read_design(expected.tasks, expected.manifests)
-    gates, config_hash = configuration(design, expected.config, inputs.gates)
-    plan = read_plan(
-        design,
-        expected.trials,
-        config_hash=config_hash,
-        samples_min=gates.thresholds.samples_per_task_arm_min,
-    )
+    planned = read_expected(expected, inputs.gates)
+    design, gates, plan = planned.design, planned.gates, planned.plan
     if bundle is not None:
-        _check_bound(bundle, config_hash, plan)
+        _check_bound(bundle, planned)
     source = _source(bundle, store)
     # Another spelling of the same word must not turn an invented run into a real one.
     synthetic = plan.provider.strip().casefold() in NO_AGENTS
@@ -124,7 +135,7 @@ def evaluate_bundle(
     )
     if result.status is GateStatus.NOT_EVALUATED_SYNTHETIC:
         return Evaluated(result, None)
-    return Evaluated(result, _verdict_facts(result, bundle, design, plan, config_hash))
+    return Evaluated(result, _verdict_facts(result, bundle, planned))
 
 
 def _reviewers(bundle: PilotBundle | None, inputs: FrozenInputs, gates: PilotGates) -> JudgedReviewers:
@@ -134,6 +145,21 @@ def _reviewers(bundle: PilotBundle | None, inputs: FrozenInputs, gates: PilotGat
 def _capability(bundle: PilotBundle | None, design: Design, plan: PlanIndex) -> CapabilityMatrix:
     families = [task.task.task_family for task in design.tasks.values()]
     return matrix(families, plan.provider, () if bundle is None else bundle.probes)
+
+
+def read_expected(expected: Expected, frozen: PilotGates) -> Planned:
+    """Read what a caller planned, every hash computed again; the rows are consumed.
+
+    Raises:
+        PilotError: `plan_invalid`, `tier_mismatch`.
+        ProtocolError, TrialError: as `configuration`.
+        Whatever reading `expected.trials` raises.
+    """
+    design = read_design(expected.tasks, expected.manifests)
+    gates, config_hash = configuration(design, expected.config, frozen)
+    least = gates.thresholds.samples_per_task_arm_min
+    plan = read_plan(design, expected.trials, config_hash=config_hash, samples_min=least)
+    return Planned(design, gates, config_hash, plan)
 
 
 def configuration(design: Design, config: JsonValue, frozen: PilotGates) -> tuple[PilotGates, str]:
@@ -170,8 +196,9 @@ def _check_waivers(gates: PilotGates, frozen: PilotGates) -> None:
         raise ProtocolError(ProtocolCode.GATES_CHANGED, f"{GATES}#/evidence_tier/waived_items", sentence)
 
 
-def _check_bound(bundle: PilotBundle, config_hash: str, plan: PlanIndex) -> None:
-    for field, mine in (("config_hash", config_hash), ("plan_binding_hash", plan.binding_hash)):
+def _check_bound(bundle: PilotBundle, planned: Planned) -> None:
+    bound = {"config_hash": planned.config_hash, "plan_binding_hash": planned.plan.binding_hash}
+    for field, mine in bound.items():
         if getattr(bundle.document, field) != mine:
             sentence = f"the bundle was made for another plan or configuration ({field}); give those of it."
             raise PilotError(PilotCode.PLAN_MISMATCH, f"bundle.json#/{field}", sentence)
@@ -197,9 +224,8 @@ def _entries(bundle: PilotBundle | None, plan: PlanIndex, reader: TrialReader) -
         yield TrialEntry(None, None, planned, reader.read(planned))
 
 
-def _verdict_facts(
-    result: GateResult, bundle: PilotBundle | None, design: Design, plan: PlanIndex, config_hash: str
-) -> VerdictFacts:
+def _verdict_facts(result: GateResult, bundle: PilotBundle | None, planned: Planned) -> VerdictFacts:
+    design, plan = planned.design, planned.plan
     passed = result.status is GateStatus.PASS
     return VerdictFacts(
         verdict=result_json(result),
@@ -208,7 +234,7 @@ def _verdict_facts(
         registry_schema=design.registry_schema,
         coverage_limitations=tuple(item.value for item in result.evidence_tier.coverage_limitations),
         bundle_hash=digest_object(None) if bundle is None else bundle.document.bundle_hash,
-        config_hash=config_hash,
+        config_hash=planned.config_hash,
         arm_registry_hash=design.arm_registry_hash,
         tasks_hash=design.tasks_hash,
         provider=plan.provider,

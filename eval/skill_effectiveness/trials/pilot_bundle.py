@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from skill_effectiveness.calibration.documents import PAIR_NAMES
 from skill_effectiveness.calibration.errors import PairRefused
 from skill_effectiveness.calibration.loader import load_calibration
-from skill_effectiveness.evidence.canonical import digest_chunks, digest_object, dump
+from skill_effectiveness.evidence.canonical import digest_chunks, digest_object, dump, list_chunks
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, RootCode, RootError
 from skill_effectiveness.evidence.row_files import row_file
@@ -189,17 +189,14 @@ def _records_hash(root: PrivateRoot) -> tuple[_Digests, int]:
     """The object digest of the list of rows, read one by one, and how many there are."""
     count = 0
 
-    def chunks(file: RowFile) -> Iterator[bytes]:
+    def counted(file: RowFile) -> Iterator[bytes]:
         nonlocal count
-        yield b"["
         for line in file.lines():
-            row = dump(_row(line))
-            yield b"," + row if count else row
             count += 1
-        yield b"]"
+            yield dump(_row(line))
 
     with _records(root) as file:
-        digest = digest_chunks(chunks(file))
+        digest = digest_chunks(list_chunks(counted(file)))
         if file.torn:
             sentence = "the last row does not end with a line feed; it may have been cut off."
             raise PilotError(PilotCode.BUNDLE_INVALID, RECORDS, sentence)

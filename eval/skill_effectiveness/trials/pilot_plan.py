@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
-from skill_effectiveness.evidence.canonical import digest_chunks, digest_object, digest_text, dump
+from skill_effectiveness.evidence.canonical import (
+    digest_chunks,
+    digest_object,
+    digest_text,
+    dump,
+    list_chunks,
+)
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.protocol.arm_errors import ArmError
@@ -34,10 +40,6 @@ if TYPE_CHECKING:
 TASKS: Final = "expected_tasks"
 MANIFESTS: Final = "expected_manifests"
 TRIALS: Final = "expected_trials"
-_NEEDED: Final = {
-    RegistrySchema.SKILL_CONTENT: RULES[RegistrySchema.SKILL_CONTENT].needed,
-    RegistrySchema.PAIRED_PROFILE: RULES[RegistrySchema.PAIRED_PROFILE].needed,
-}
 _MATCHED: Final = frozenset({SkillTreatment.ORACLE, SkillTreatment.ACTIVE_CONTROL})
 
 
@@ -187,7 +189,7 @@ def _check_whole(schema: RegistrySchema, arms: Iterable[ArmManifest]) -> None:
     if len(scopes) > rules.most_scopes:
         raise _invalid(MANIFESTS, "", "the arms of this registry are all of one scope.")
     for scope in sorted(scopes):
-        for treatment in _NEEDED[schema]:
+        for treatment in rules.needed:
             if times[scope, str(treatment)] != 1:
                 told_of = (
                     f"the scope {scope} needs exactly one {treatment} arm; without it nothing is compared."
@@ -241,11 +243,14 @@ class _PlanReader:
 
     def chunks(self, rows: Iterable[JsonValue]) -> Iterator[bytes]:
         # Canonical members come sorted, and the rows are the last: the rest of the object stands before them.
-        yield dump(self._head)[:-1] + b',"expected_trials":['
+        yield dump(self._head)[:-1] + b',"expected_trials":'
+        yield from list_chunks(self._taken(rows))
+        yield b"}"
+
+    def _taken(self, rows: Iterable[JsonValue]) -> Iterator[bytes]:
         for index, row in enumerate(rows):
             self._take(index, row)
-            yield b"," + dump(row) if index else dump(row)
-        yield b"]}"
+            yield dump(row)
 
     def _take(self, index: int, value: JsonValue) -> None:
         try:

@@ -9,7 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.evidence.canonical import digest_chunks, digest_object, dump, dump_line
+from skill_effectiveness.evidence.canonical import (
+    digest_chunks,
+    digest_object,
+    dump,
+    dump_line,
+    list_chunks,
+)
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, RootCode, RootError
 from skill_effectiveness.evidence.strict import Profile, read_json
@@ -17,7 +23,7 @@ from skill_effectiveness.evidence.tree import digest_tree
 from skill_effectiveness.protocol.document import to_json, told
 from skill_effectiveness.trials.binding import AUDIT, EVENTS, OUTCOME
 from skill_effectiveness.trials.capability_matrix import read_probe_file
-from skill_effectiveness.trials.gate_evidence import configuration
+from skill_effectiveness.trials.gate_evidence import read_expected
 from skill_effectiveness.trials.grades import GRADE_NAME, REPLAY_NAME
 from skill_effectiveness.trials.models import TrialKey
 from skill_effectiveness.trials.pilot_bundle import (
@@ -30,7 +36,6 @@ from skill_effectiveness.trials.pilot_bundle import (
     bundle_hash,
 )
 from skill_effectiveness.trials.pilot_errors import PilotCode, PilotError
-from skill_effectiveness.trials.pilot_plan import read_design, read_plan
 from skill_effectiveness.trials.pilot_records import BUNDLE_CONTRACT, BundleDocument, record_of
 from skill_effectiveness.trials.store import BREACH, TRIAL
 from skill_effectiveness.trials.trial_reading import GRADING, StoredTrials, TrialReader
@@ -42,8 +47,8 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.calibration.inputs import FrozenInputs
     from skill_effectiveness.evidence.root import PrivateRoot
-    from skill_effectiveness.trials.gate_evidence import Expected
-    from skill_effectiveness.trials.pilot_plan import Design, PlanIndex
+    from skill_effectiveness.trials.gate_evidence import Expected, Planned
+    from skill_effectiveness.trials.pilot_plan import PlanIndex
     from skill_effectiveness.trials.store import TrialStore
 
 _FAMILY: Final = "reviewer_family"
@@ -84,49 +89,33 @@ def write_bundle(
         raise PilotError(PilotCode.BUNDLE_OCCUPIED, "", sentence)
     if not contents.pairs:
         raise PilotError(PilotCode.BUNDLE_INVALID, PAIR.evidence, "a bundle needs at least one examination.")
-    design = read_design(contents.expected.tasks, contents.expected.manifests)
-    gates, config_hash = configuration(design, contents.expected.config, inputs.gates)
-    plan = read_plan(
-        design,
-        contents.expected.trials,
-        config_hash=config_hash,
-        samples_min=gates.thresholds.samples_per_task_arm_min,
-    )
-    rows = [dump(row) for row in _rows(design, plan, inputs, store)]
+    planned = read_expected(contents.expected, inputs.gates)
+    rows = [dump(row) for row in _rows(planned, inputs, store)]
     target.publish(RECORDS, b"".join(row + b"\n" for row in rows))
     document: dict[str, JsonValue] = {
         "schema_version": 1,
         "artifact_contract": BUNDLE_CONTRACT,
-        "records_hash": digest_chunks(_listed(rows)),
+        "records_hash": digest_chunks(list_chunks(rows)),
         "record_count": len(rows),
-        "config_hash": config_hash,
-        "plan_binding_hash": plan.binding_hash,
+        "config_hash": planned.config_hash,
+        "plan_binding_hash": planned.plan.binding_hash,
         **_put_pairs(target, contents.pairs),
     }
     if contents.probes:
         document["capability_probes"] = list(_put_probes(target, contents.probes))
     if contents.sealed:
-        document["trials_tree_hash"] = _put_copies(target, plan, store)
+        document["trials_tree_hash"] = _put_copies(target, planned.plan, store)
     document["bundle_hash"] = bundle_hash(document)
     target.publish(BUNDLE, dump_line(document))
     return validate(BundleDocument, document)
 
 
-def _rows(
-    design: Design, plan: PlanIndex, inputs: FrozenInputs, store: TrialStore
-) -> Iterator[dict[str, JsonValue]]:
+def _rows(planned: Planned, inputs: FrozenInputs, store: TrialStore) -> Iterator[dict[str, JsonValue]]:
     """The row of every trial, in the order in which they run."""
-    reader = TrialReader(design, StoredTrials(store), inputs.gates)
-    arms = {arm.arm_id: arm for arm in design.arms}
-    for planned in sorted(plan.trials.values(), key=lambda trial: trial.run_order):
-        yield to_json(record_of(planned, reader.read(planned), arms[planned.name.arm_id]))
-
-
-def _listed(rows: Sequence[bytes]) -> Iterator[bytes]:
-    yield b"["
-    for index, row in enumerate(rows):
-        yield b"," + row if index else row
-    yield b"]"
+    reader = TrialReader(planned.design, StoredTrials(store), inputs.gates)
+    arms = {arm.arm_id: arm for arm in planned.design.arms}
+    for trial in sorted(planned.plan.trials.values(), key=lambda trial: trial.run_order):
+        yield to_json(record_of(trial, reader.read(trial), arms[trial.name.arm_id]))
 
 
 def _put_pairs(target: PrivateRoot, pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, JsonValue]:

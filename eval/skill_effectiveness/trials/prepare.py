@@ -46,7 +46,12 @@ if TYPE_CHECKING:
     from skill_effectiveness.protocol.registries import RegistrySchema
     from skill_effectiveness.protocol.registry_plan import ArmRegistryPlan
     from skill_effectiveness.protocol.tasks import Task
-    from skill_effectiveness.trials.models import ExpectedIsolation, TrialBudget, TrialRuntime
+    from skill_effectiveness.trials.models import (
+        ExpectedIsolation,
+        RemainingBudget,
+        TrialBudget,
+        TrialRuntime,
+    )
     from skill_effectiveness.trials.store import TrialStore
 
 FIXED: Final = (
@@ -151,7 +156,7 @@ def _plan(store: TrialStore, order: PrepareOrder, arm: PrivateRoot | None = None
         stored = read_document_bytes(trial)
         document = store.read(stored)
         marked = BREACH in names
-    _check_identity(store, order, document)
+    _check_same_order(store, order, document)
     mode, left = _found(store, order, document, marked=marked)
     digest = digest_bytes(stored)
     result = PreparedTrial(key.path, mode, document.state_version, left)
@@ -252,7 +257,7 @@ def _creation(store: TrialStore, order: PrepareOrder) -> Change[PreparedTrial]:
 # What is found.
 
 
-def _check_identity(store: TrialStore, order: PrepareOrder, document: TrialDocument) -> None:
+def _check_same_order(store: TrialStore, order: PrepareOrder, document: TrialDocument) -> None:
     """Demand that the sample was prepared for exactly this order.
 
     Raises:
@@ -269,7 +274,7 @@ def _check_identity(store: TrialStore, order: PrepareOrder, document: TrialDocum
 
 def _found(
     store: TrialStore, order: PrepareOrder, document: TrialDocument, *, marked: bool
-) -> tuple[Mode, Any]:
+) -> tuple[Mode, RemainingBudget]:
     """The mode of a trial that is there, and what is left of its budget."""
     cursor = document.resume_cursor
     left = remaining(document.budget, None if cursor is None else cursor.consumed_budget)

@@ -15,12 +15,11 @@ from skill_effectiveness.protocol.gates import WaivableItem
 from skill_effectiveness.trials.audit import check_rows
 from skill_effectiveness.trials.binding import AUDIT, EvidenceDigests, completion_binding
 from skill_effectiveness.trials.budget import check_within, has_limit
-from skill_effectiveness.trials.checkpoint import check_identity
 from skill_effectiveness.trials.evidence_files import evidence_rows, read_events, read_outcome, torn_fault
 from skill_effectiveness.trials.faults import TrialCode, TrialError
 from skill_effectiveness.trials.isolation import FILE_ITEMS, assess, completion_isolation
 from skill_effectiveness.trials.models import TrialStatus, evidence_hash
-from skill_effectiveness.trials.store import BREACH, read_document_bytes
+from skill_effectiveness.trials.store import BREACH, check_identity, read_document_bytes
 from skill_effectiveness.trials.tiers import check_proofs, required_tier, waivers
 
 if TYPE_CHECKING:

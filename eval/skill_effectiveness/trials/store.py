@@ -224,15 +224,10 @@ class TrialStore:
         """
         for task_id in self._folders():
             for arm_id in self._folders(task_id):
-                with self._arm(task_id, arm_id) as arm:
+                with self._root.child(TRIALS, task_id, arm_id) as arm:
                     indices = sorted(index for name in arm.names() if (index := sample_index(name)))
                 for index in indices:
                     yield TrialKey(task_id, arm_id, index)
-
-    @contextmanager
-    def _arm(self, task_id: str, arm_id: str) -> Iterator[PrivateRoot]:
-        with self._root.child(TRIALS, task_id, arm_id) as arm:
-            yield arm
 
     def _folders(self, *segments: str) -> tuple[str, ...]:
         """The names below `trials` that lead to a folder, sorted."""
@@ -353,6 +348,28 @@ def _plan_of(data: bytes) -> ArmRegistryPlan:
     except (EvidenceError, ArmError) as error:
         sentence = f"The frozen registry plan is malformed: {error}"
         raise TrialError(TrialCode.EVIDENCE_INVALID, "/registry_plan_path", sentence) from error
+
+
+def check_identity(
+    store: TrialStore, key: TrialKey, document: TrialDocument, code: TrialCode = TrialCode.IDENTITY_MISMATCH
+) -> None:
+    """Demand that a document belongs where it lies.
+
+    Raises:
+        TrialError: with `code`, naming the field.
+    """
+    said = {
+        "task": document.task.task_id == key.task_id,
+        "arm_id": document.arm_id == key.arm_id,
+        "sample_index": document.sample_index == key.sample_index,
+        "trial_location_hash": store.is_location(key, document.trial_location_hash),
+    }
+    for field, holds in said.items():
+        if not holds:
+            sentence = (
+                f"The document of {key.path} was made for another place ({field}); it does not belong here."
+            )
+            raise TrialError(code, f"/{field}", sentence, field=field)
 
 
 def read_document(trial: PrivateRoot) -> TrialDocument:

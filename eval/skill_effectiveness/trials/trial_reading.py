@@ -24,7 +24,6 @@ from skill_effectiveness.protocol.manifests import SkillContentManifest
 from skill_effectiveness.protocol.registry_plan import build_plan
 from skill_effectiveness.protocol.skill_events import EVENT_CONTRACT
 from skill_effectiveness.trials.binding import EVENTS, OUTCOME
-from skill_effectiveness.trials.checkpoint import check_identity
 from skill_effectiveness.trials.faults import TrialError
 from skill_effectiveness.trials.gate_facts import MISSING_TRIAL, TrialFacts
 from skill_effectiveness.trials.gate_words import EvidenceSource
@@ -32,7 +31,7 @@ from skill_effectiveness.trials.grades import GRADE_NAME, REPLAY_NAME
 from skill_effectiveness.trials.leaks import LeakRules
 from skill_effectiveness.trials.models import TrialKey, TrialStatus
 from skill_effectiveness.trials.replay import replay_folder
-from skill_effectiveness.trials.store import BREACH, read_document
+from skill_effectiveness.trials.store import BREACH, check_identity, read_document
 from skill_effectiveness.trials.trial_facts import EventRows, StoredTrial, TrialContext, facts
 
 if TYPE_CHECKING:
