@@ -64,7 +64,8 @@ wheel: $(STAMP) ## build the wheel, install it without extras in an empty enviro
 	@umask 022 && $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
 	@umask 022 && "$(PYTHON)" -m venv build/wheel/venv
 	@umask 022 && build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
-	@cd build/wheel && venv/bin/skill-effectiveness reviewers demo --out "$(DEMO_OUT)"
+	@cd build/wheel && out="$(DEMO_OUT)"; venv/bin/skill-effectiveness reviewers demo --out "$$out/reviewers" && \
+		venv/bin/skill-effectiveness study demo --out "$$out/study"
 
 clean: ## remove what the targets above made here
 	rm -rf $(VENV) .clis .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -11,6 +12,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for _ignored in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     signal.signal(_ignored, signal.SIG_DFL)
 
-# How fast a loaded machine draws examples says nothing about the code.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How fast a loaded machine draws examples says nothing about the code. `EXAMPLES` asks for more of them than
+# an ordinary run has time for.
+settings.register_profile(
+    "house",
+    deadline=None,
+    max_examples=int(os.environ.get("EXAMPLES", "50")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("house")

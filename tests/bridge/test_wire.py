@@ -173,7 +173,8 @@ def allowed(place: tuple[str | int, ...], old: Json, new: Json) -> bool:
     name = place[-1] if place else ""
     if kind(old) == kind(new):
         # A fraction is no integer, and a list of lists no list of texts.
-        return not (type(old) is int and type(new) is float and "budget" not in place)
+        amount = "budget" in place or "consumed_budget" in place
+        return not (type(old) is int and type(new) is float and not amount)
     if name in NULLABLE and ("budget" in place or "consumed_budget" in place):
         return (new is None or kind(new) == "number") and "consumed_budget" not in place
     if name in EVIDENCE:

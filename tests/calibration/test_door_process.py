@@ -30,6 +30,7 @@ from tests.support.controller import (
 from tests.support.fake_program import write_codex
 from tests.support.private import content, wrong_modes
 from tests.support.provider_calls import DONE, THREAD, TURN
+from tests.support.temporary_folders import UNUSABLE, temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -346,6 +347,22 @@ def test_a_program_that_is_exchanged_under_its_call(tmp_path: Path) -> None:
     program = write_codex(tmp_path, body, thread=THREAD, turn=TURN, done=DONE)
     controller = Controller(tmp_path, settings={"binders": BINDERS})
     assert controller.sample(executable=str(program)).word == "model_call_unresolved"
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_a_temporary_folder_that_cannot_be_used(tmp_path: Path, kind: str) -> None:
+    """R6: people are told which folder, and not that the program is at fault; nothing is reserved."""
+    program = write_codex(tmp_path, SOUND, thread=THREAD, turn=TURN, done=DONE)
+    controller = Controller(tmp_path, settings={"binders": BINDERS})
+    around = temporary_folder(controller.way().around, tmp_path / "tmp", kind)
+    request = sample_request(controller.root, executable=str(program))
+    reply = controller.ask(request, way=controller.way(around=around))
+    assert (reply.exit_code, reply.word) == (3, "provider_identity_unavailable")
+    assert "The temporary folder cannot hold" in reply.told
+    assert "TMPDIR" in reply.told
+    assert "(no_session_folders, " in reply.told
+    assert str(tmp_path) not in reply.told
+    assert not (controller.root / "sample-ledger").exists()
 
 
 def test_a_program_that_states_no_version(tmp_path: Path) -> None:

@@ -207,10 +207,20 @@ def exchanged(provider: Scripted) -> None:
     provider.sha256 = OTHER
 
 
+class Unseen(Scripted):
+    """A program that cannot be looked at again after its call."""
+
+    def identify(self, around: Surroundings) -> Executable:
+        if self.calls:
+            raise ExecutableError(ExecutableCode.NO_RESOURCES, "There is no descriptor left.")
+        return super().identify(around)
+
+
 SPENT: dict[SpentEnding, tuple[Scripted, str]] = {
     # The reviewer, and the place at which the disk is full.
     SpentEnding.NEVER_CALLED: (Scripted(always("tie")), "sample-ledger/.s-1.json"),
     SpentEnding.BINDING_CHANGED: (Scripted(always("tie"), during=exchanged), "nowhere"),
+    SpentEnding.UNCONFIRMED: (Unseen(always("tie")), "nowhere"),
     SpentEnding.NOT_STORED: (Scripted(always("tie")), "observations/"),
 }
 

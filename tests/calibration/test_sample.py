@@ -420,6 +420,23 @@ class TestFailedCalls:
             take_sample(root, REQUEST, given(Vanishing(always("tie"))))
         assert (caught.value.ending, caught.value.detail) == ("binding_changed", "provider_executable")
 
+    @pytest.mark.parametrize("code", [ExecutableCode.NO_RESOURCES, ExecutableCode.NO_SESSION_FOLDERS])
+    def test_a_machine_that_cannot_look_again_accuses_no_program(
+        self, root: PrivateRoot, code: ExecutableCode
+    ) -> None:
+        """R9: without that look an answer does not count either."""
+
+        class Unseen(Scripted):
+            def identify(self, around: Surroundings) -> Executable:
+                if self.calls:
+                    raise ExecutableError(code, "/opt/tool could not be looked at.")
+                return super().identify(around)
+
+        with pytest.raises(CallFailed, match="nobody could look") as caught:
+            take_sample(root, REQUEST, given(Unseen(always("tie"))))
+        assert (caught.value.ending, caught.value.detail) == ("unconfirmed", code.value)
+        assert "/opt/tool" not in caught.value.sentence
+
     @pytest.mark.parametrize("unreadable", [False, True])
     def test_code_changed_under_the_call_spoils_it(self, root: PrivateRoot, *, unreadable: bool) -> None:
         provider = Scripted(always("tie"))
@@ -547,19 +564,23 @@ class TestStorage:
         assert (caught.value.code, caught.value.ending) == (code, ending)
 
     @pytest.mark.parametrize(
-        "place", ["sample-ledger/s-1.json", "samples/s-1.json", "samples/.s-1.intent.json"]
+        ("place", "code"),
+        [
+            ("sample-ledger/s-1.json", CalibrationCode.ARTIFACT_ROOT_QUARANTINED),
+            # It is read before the answer is stored, and is no longer what was written then.
+            ("samples/.s-1.intent.json", CalibrationCode.MODEL_CALL_UNRESOLVED),
+            ("samples/s-1.json", CalibrationCode.ARTIFACT_ROOT_QUARANTINED),
+        ],
     )
     def test_a_record_that_reads_back_differently_is_not_acknowledged(
-        self, tmp_path: Path, place: str
+        self, tmp_path: Path, place: str, code: CalibrationCode
     ) -> None:
         def spoil(data: bytes) -> bytes:
             return data.replace(b"s-1", b"s-2")
 
         flipped = Injection("read", nth=0, about=lambda path: path.endswith(place), change=spoil)
         root = open_out(tmp_path, FaultFs(UnsyncedFs(), flipped))
-        assert refusal(root, REQUEST, given(Scripted(always("tie")))) is (
-            CalibrationCode.ARTIFACT_ROOT_QUARANTINED
-        )
+        assert refusal(root, REQUEST, given(Scripted(always("tie")))) is code
 
 
 def take_and_die(folder: Path, fs: FileSystem, asked: Path) -> int:

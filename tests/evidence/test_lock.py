@@ -11,11 +11,13 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import filelock
 import pytest
 
+from skill_effectiveness.evidence import lock
 from skill_effectiveness.evidence.faults import LockCode, LockError
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection, RecordingFs
 from skill_effectiveness.evidence.fsops import RealFs
@@ -25,6 +27,9 @@ from tests.support.private import child_output, out_root, temporaries, wrong_mod
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from types import FrameType
+
+    from _typeshed import TraceFunction
 
     from skill_effectiveness.evidence.root import PrivateRoot
 
@@ -426,6 +431,67 @@ class TestFailures:
             pass
         assert root.names() == (NAME, f"{NAME}.holder")
         assert is_free(root)
+
+
+class HandlerError(Exception):
+    """What a signal handler raises."""
+
+
+class TestSignals:
+    def test_a_handler_that_raises_anywhere_leaves_no_lock(self, root: PrivateRoot) -> None:
+        """E25 E29: between any two steps of taking and letting go; the next hold needs no new process."""
+        root.publish(NAME, b"")
+        cut = 0
+        while self.cut_short(root, cut + 1):
+            cut += 1
+            assert held_locks() == ()
+            assert is_free(root)
+            with Lock(root, NAME).hold(0, "again"):
+                pass
+        assert cut > 100
+
+    @staticmethod
+    def cut_short(root: PrivateRoot, nth: int) -> bool:
+        """Hold the lock, cut short before the nth instruction of our own code; False when there is none."""
+        steps = 0
+
+        def tracer(frame: FrameType, event: str, _arg: object) -> TraceFunction | None:
+            nonlocal steps
+            if frame.f_code.co_filename != lock.__file__:
+                return None
+            frame.f_trace_opcodes = True
+            if event == "opcode":
+                steps += 1
+                if steps == nth:
+                    raise HandlerError
+            return tracer
+
+        former = sys.gettrace()
+        try:
+            with suppress(HandlerError):
+                holding = Lock(root, NAME).hold(0, "cut short")
+                sys.settrace(tracer)
+                with holding:
+                    pass
+        finally:
+            sys.settrace(former)
+        return steps >= nth
+
+    def test_an_interrupted_wait_is_no_hold(self, root: PrivateRoot, holder: subprocess.Popen[str]) -> None:
+        def raising(_number: int, _frame: FrameType | None) -> None:
+            raise HandlerError
+
+        former = signal.signal(signal.SIGALRM, raising)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            with pytest.raises(HandlerError), Lock(root, NAME).hold(30, "test"):
+                pass
+        finally:
+            signal.signal(signal.SIGALRM, former)
+        found = Lock(root, NAME).holder()
+        assert found is not None
+        assert found.pid == holder.pid
+        assert held_locks() == ()
 
 
 class TestOrder:

@@ -68,6 +68,33 @@ class TestRoot:
         root.publish("f", b"x")
         assert (tmp_path / "moved" / "f").read_bytes() == b"x"
 
+    def test_says_whether_its_path_still_leads_to_it(self, root: PrivateRoot, tmp_path: Path) -> None:
+        """E19: by the checks that opening it made, a folder below included."""
+        with root.child("below", create=True) as below:
+            for place in (root, below):
+                place.demand_in_place()
+            root.path.chmod(0o755)
+            self.is_out_of_place(root, RootCode.ROOT_MODE)
+            root.path.chmod(0o700)
+            moved = root.path.rename(tmp_path.resolve() / "moved")
+            self.is_out_of_place(root, RootCode.ROOT_MISSING)
+            self.is_out_of_place(below, RootCode.ROOT_MISSING)
+            root.path.mkdir(mode=0o700)
+            self.is_out_of_place(root, RootCode.ROOT_MISSING)
+            root.path.rmdir()
+            root.path.symlink_to(moved)
+            self.is_out_of_place(root, RootCode.ROOT_SYMLINK)
+            # The one link that may be followed is one that only the system can have made.
+            self.is_out_of_place(below, RootCode.ROOT_SYMLINK, RootCode.ROOT_MISSING)
+
+    @staticmethod
+    def is_out_of_place(root: PrivateRoot, *codes: RootCode) -> None:
+        before = os.listdir("/proc/self/fd")  # noqa: PTH208 - numbers, not paths
+        with pytest.raises(RootError) as caught:
+            root.demand_in_place()
+        assert caught.value.code in codes
+        assert os.listdir("/proc/self/fd") == before  # noqa: PTH208 - numbers, not paths
+
     def test_lists_everything_and_knows_what_is_there(self, root: PrivateRoot) -> None:
         root.publish("b", b"")
         (root.path / "a").symlink_to("nowhere")

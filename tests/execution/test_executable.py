@@ -237,6 +237,7 @@ class TestNoProgram:
             "unreadable",
             "no_version",
             "no_resources",
+            "no_session_folders",
         }
 
 

@@ -16,6 +16,8 @@ STARTING_CALLS = {"fork", "forkpty", "system", "popen", "posix_spawn", "posix_sp
 class TestThePublicNames:
     def test_are_these(self) -> None:
         assert set(execution.__all__) == {
+            "NOT_LOOKED_AT",
+            "TEMPORARY_FOLDER",
             "Ended",
             "Executable",
             "ExecutableCode",
@@ -33,6 +35,7 @@ class TestThePublicNames:
             "never",
             "run_process",
             "sweep_sessions",
+            "unprepared",
         }
 
 

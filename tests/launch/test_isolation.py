@@ -90,6 +90,28 @@ class TestTheWayIn:
         assert "skill_effectiveness/calibration/__init__.py" in found["loaded"]
 
 
+class TestCodeWithoutItsAssertions:
+    """`-O` leaves statements out, so the bound bytes would not be what runs."""
+
+    @pytest.mark.parametrize("switch", ["-O", "-OO"])
+    @pytest.mark.parametrize("isolated", [(), SWITCHES])
+    def test_is_never_what_runs(self, house: House, switch: str, isolated: tuple[str, ...]) -> None:
+        """B6: the process is replaced by one without the switch."""
+        house.door("found['optimize'] = [sys.flags.optimize, __debug__]")
+        assert house.run(switches=(*isolated, switch)).found["optimize"] == [0, True]
+
+    def test_nor_when_a_variable_asks_for_it(self, house: House) -> None:
+        house.door("found['optimize'] = [sys.flags.optimize, __debug__]")
+        answer = house.run(switches=(), environment={"PYTHONOPTIMIZE": "2"})
+        assert answer.found["optimize"] == [0, True]
+
+    def test_a_python_that_insists_is_given_up(self, house: House) -> None:
+        """Replaced once and no more."""
+        (house.root / "handed").write_bytes(isolation.MARK + b"KEY=k\0")
+        answer = house.shell("exec $python -I -B -X utf8 -O $door 3<handed")
+        assert "no wrapper" in answer.refused("runtime_manifest_unavailable")
+
+
 class TestTheCallersPython:
     def test_search_path_and_start_up_hooks_do_not_reach_the_evaluator(self, house: House) -> None:
         """What the caller's interpreter runs before us it runs; the isolated one runs none of it."""

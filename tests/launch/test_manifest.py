@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -129,6 +130,14 @@ class TestEntries:
         with pytest.raises(ManifestError, match=path.name) as caught:
             built(house)
         assert caught.value.code == "runtime_manifest_unavailable"
+
+    @pytest.mark.parametrize("mode", [0o775, 0o757, 0o1777])
+    def test_a_package_that_others_may_replace_as_a_whole(self, house: Path, mode: int) -> None:
+        """B15: the folder above it is as much on the way as those below."""
+        house.chmod(mode)
+        told = f"{house.name}, the folder above skill_effectiveness, can be written by others"
+        with pytest.raises(ManifestError, match=told):
+            built(house)
 
     @pytest.mark.parametrize("name", ["ä.py", "line\nbreak.py", "esc\033.py"])
     def test_a_name_beyond_printable_ascii_is_refused(self, house: Path, name: str) -> None:
@@ -261,8 +270,8 @@ class TestDependencies:
 
 
 def normal(name: str) -> str:
-    """The name of a distribution as the manifest spells it."""
-    return name.lower().replace("_", "-")
+    """The name of a distribution as the manifest spells it: PEP 503."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def closure(names: set[str]) -> set[str]:

@@ -24,6 +24,7 @@ from tests.support.provider_calls import (
     question,
     surroundings,
 )
+from tests.support.temporary_folders import UNUSABLE, temporary_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -446,13 +447,24 @@ class TestMachine:
         assert codes(outcome) == ["session_unavailable"]
         assert not (tmp_path / "ran").exists()
 
-    def test_nor_can_a_program_be_bound(self, tmp_path: Path) -> None:
-        """P2 P3: its version is asked in private folders or not at all."""
-        around = surroundings(tmp_path, TMPDIR=str(tmp_path / "missing"))
+    @pytest.mark.parametrize("kind", UNUSABLE)
+    def test_nor_can_a_program_be_bound(self, tmp_path: Path, kind: str) -> None:
+        """P2 P3: its version is asked in private folders or not at all, which is no fault of the program."""
+        around = temporary_folder(surroundings(tmp_path), tmp_path / "tmp", kind)
 
-        with pytest.raises(ExecutableError) as caught:
+        with pytest.raises(ExecutableError, match="Set TMPDIR to the absolute path") as caught:
             CodexProvider.at(write_codex(tmp_path, ""), around=around)
-        assert caught.value.code is ExecutableCode.NO_VERSION
+        assert caught.value.code is ExecutableCode.NO_SESSION_FOLDERS
+
+    @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+    def test_nor_without_descriptors_or_memory(self, tmp_path: Path, number: int) -> None:
+        """P2: what the machine lacks is no fault of the temporary folder either."""
+        around = surroundings(tmp_path)
+        around = replace(around, fs=FaultFs(around.fs, Injection("open_dir", number)))
+
+        with pytest.raises(ExecutableError, match="no process, memory or descriptor") as caught:
+            CodexProvider.at(write_codex(tmp_path, ""), around=around)
+        assert caught.value.code is ExecutableCode.NO_RESOURCES
 
     def test_a_full_disk_before_the_call(self, tmp_path: Path) -> None:
         """P6: the schema cannot be written, so nothing is asked, and nothing is left."""

@@ -12,10 +12,12 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
+from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.keys import public_key_id
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
-from skill_effectiveness.studies.bundle import prove
+from skill_effectiveness.studies.bundle import prove, seal_study
 from skill_effectiveness.studies.bundle_form import ENVELOPE, INCLUSION, belongs
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from tests.support.bundles import Bundle, bundle_of, judged, report, seal, sealed_study
@@ -60,6 +62,21 @@ class TestSeal:
             (held.path / "trials" / ".x.0123456789abcdef.tmp").unlink()
             seal(study)
             assert held.verify().passed
+
+    @pytest.mark.parametrize(("operation", "nth"), [("write", 1), ("write", 9), ("fsync", 30), ("link", 25)])
+    def test_a_full_disk(self, tmp_path: Path, operation: str, nth: int) -> None:
+        """S65: what was begun is completed by the same call, and nothing in between verifies."""
+        with judged(tmp_path) as study:
+            report(study)
+            full = surroundings(FaultFs(RealFs(), Injection(operation, 28, nth=nth)))
+            target = PrivateRoot.create(tmp_path / "B", RootKind.OUT, around=full, checkout=None)
+            with pytest.raises(EvidenceError), target, study.opened(full) as (root, journal):
+                seal_study(root, journal, target, study.place.key)
+            held = bundle_of(study)
+            assert not held.verify().passed
+            seal(study)
+            assert held.verify().passed
+            assert types_of(study.place).count("sealed") == 1
 
     def test_no_report(self, tmp_path: Path) -> None:
         """S1: refused; nothing is sealed before it was analysed."""

@@ -233,7 +233,15 @@ class Stream:
 
     def __init__(self, bridge: Bridge, **options: Json) -> None:
         self.bridge = bridge
-        self.process = bridge.start("--stream", **options)
+        # A file: a pipe that nobody reads would fill up and stall the door.
+        self._told = bridge.folder / "stderr"
+        with self._told.open("wb") as told:
+            self.process = bridge.start("--stream", stderr=told, **options)
+
+    @property
+    def told(self) -> str:
+        """What people were told so far."""
+        return self._told.read_text(encoding="utf-8")
 
     def __enter__(self) -> Stream:
         return self
@@ -243,9 +251,10 @@ class Stream:
             assert self.process.stdin is not None
             self.process.stdin.close()
             self.process.wait(PATIENCE)
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+        for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None and not pipe.closed:
                 pipe.close()
+        assert "Traceback" not in self.told
 
     def send(self, data: bytes) -> Reply:
         """One line, and its answer."""

@@ -111,19 +111,38 @@ class TestRows:
         mode=st.sampled_from([None, "read", "write", "append"]),
         actor=st.sampled_from(["tested-agent", "controller"]),
         ascii_only=st.booleans(),
+        separators=st.sampled_from([(",", ":"), (", ", ": "), (",  ", ":"), (" ,", " :")]),
     )
-    def test_the_fast_way_is_the_strict_way(
-        self, path: str, operation: str, mode: str | None, actor: str, *, ascii_only: bool
+    def test_the_fast_way_is_the_strict_way(  # one argument per part of a spelling
+        self,
+        path: str,
+        operation: str,
+        mode: str | None,
+        actor: str,
+        separators: tuple[str, str],
+        *,
+        ascii_only: bool,
     ) -> None:
         value = {"actor": actor, "operation": operation, "path": path}
         if mode is not None:
             value["access_mode"] = mode
-        line = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only)
+        line = json.dumps(value, sort_keys=True, separators=separators, ensure_ascii=ascii_only)
         assert outcome(read_row, line.encode()) == outcome(parse_row, line.encode())
 
     @given(st.binary(max_size=60) | st.from_regex(rb'\{"a[a-z_":{},/-]{0,60}\}', fullmatch=True))
     def test_the_fast_way_takes_nothing_else(self, line: bytes) -> None:
         assert outcome(read_row, line) == outcome(parse_row, line)
+
+    @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+    def test_the_usual_spellings_need_no_parser(
+        self, separators: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """T21: with and without blanks between the members, as Python and most other programs write them."""
+        monkeypatch.setattr("skill_effectiveness.trials.audit.parse_row", None)
+        for operation, mode in (("read", None), ("enumerate", None), ("open", "read"), ("write", None)):
+            value = json.loads(row(operation, "/in/a b", mode))
+            line = json.dumps(value, sort_keys=True, separators=separators).encode()
+            assert read_row(line) == ("/in/a b", operation == "write")
 
 
 def outcome(read: Json, line: bytes) -> object:

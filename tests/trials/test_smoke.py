@@ -272,6 +272,8 @@ class TestEndings:
         result = smoke(tmp_path)
         assert result.is_contract_complete
         assert wrong_modes(tmp_path / "out") == []
+        left = {path.name for path in (tmp_path / "out").glob("*/*/*/sample-*/**/*.tmp")}
+        assert left == set()
 
     def test_a_full_disk_is_an_error_and_no_result(self, tmp_path: Path) -> None:
         fs = FaultFs(UnsyncedFs(), Injection("write", errno.ENOSPC, nth=40))

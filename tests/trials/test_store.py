@@ -210,7 +210,9 @@ class TestKnownDocuments:
             checkpoint(store, KEY, request("running", resume_cursor=cursor(tokens=1.5, cost_units=1.0)))
             seen.append(self._seen(store, place))
             place.fill(KEY)
-            done = place.completion(KEY, isolation_evidence=evidence, resume_cursor=cursor(tokens=2))
+            done = place.completion(
+                KEY, isolation_evidence=evidence, resume_cursor=cursor(tokens=2, cost_units=1.0)
+            )
             checkpoint(store, KEY, done)
             seen.append(self._seen(store, place))
         assert steps == [KEY.path]

@@ -79,9 +79,10 @@ class House:
         """The surroundings, with the environment of whoever started the process as data."""
         from dataclasses import replace  # noqa: PLC0415 - no probe needs the surroundings
 
+        from skill_effectiveness.bridge.quiet_fs import QuietFs  # noqa: PLC0415 - likewise
         from skill_effectiveness.evidence.surroundings import Surroundings  # noqa: PLC0415 - likewise
 
-        return replace(Surroundings.real(), environ=self._started.environ)
+        return replace(Surroundings.real(), environ=self._started.environ, fs=QuietFs())
 
     @cached_property
     def checkout(self) -> Path:

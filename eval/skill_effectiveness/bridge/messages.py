@@ -6,12 +6,12 @@ rooms below; every response is one of these.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel
 
 from skill_effectiveness.bridge.words import Action, ReasonCode, Status
-from skill_effectiveness.protocol.document import DigestText, FrozenModel, One, Stated, Yes
+from skill_effectiveness.protocol.document import DigestText, FrozenModel, One, Yes
 from skill_effectiveness.protocol.gates import EvidenceTier, EvidenceTierName, PilotGates, WaivableItem
 from skill_effectiveness.protocol.manifests import ProfileManifest, SkillContentManifest
 from skill_effectiveness.protocol.registries import ArmId, RegistrySchema
@@ -39,6 +39,11 @@ Place = Annotated[str, Field(pattern=r"^[^/]+/[^/]+/sample-[0-9]{3,9}$")]
 Count = Annotated[int, Field(ge=0)]
 
 
+def absent() -> Any:  # noqa: ANN401 - stands for a member of any type
+    """In the place of a member that may be absent, and is never null."""
+    return None
+
+
 class ManifestEntry(FrozenModel):
     """One file of code or frozen data."""
 
@@ -59,7 +64,7 @@ class ProbePayload(FrozenModel):
     """Which of the two probes; the second is made under the manifest that was pinned after the first."""
 
     phase: Literal["manifest", "full"]
-    pinned_manifest: Annotated[RuntimeManifest | None, Stated] = None
+    pinned_manifest: RuntimeManifest = Field(default_factory=absent)
 
 
 class DeclaredManifest(BaseModel):
@@ -83,9 +88,9 @@ class PreparePayload(FrozenModel):
     budget: TrialBudget
     sample_index: Annotated[int, Field(ge=1)]
     expected_isolation_evidence: IsolationEvidence | None = None
-    expected_read_allow_roots: Annotated[Roots | None, Stated] = None
-    expected_write_allow_roots: Annotated[Roots | None, Stated] = None
-    registry_plan_path: Annotated[RelativePath | None, Stated] = None
+    expected_read_allow_roots: Roots = Field(default_factory=absent)
+    expected_write_allow_roots: Roots = Field(default_factory=absent)
+    registry_plan_path: RelativePath = Field(default_factory=absent)
 
 
 Entered = Literal[
@@ -102,20 +107,20 @@ class CheckpointPayload(FrozenModel):
 
     trial_path: Place
     status: Entered
-    access_audit_complete: Annotated[bool | None, Stated] = None
-    access_roots_enforced: Annotated[bool | None, Stated] = None
+    access_audit_complete: bool = Field(default_factory=absent)
+    access_roots_enforced: bool = Field(default_factory=absent)
     resume_cursor: ResumeCursor | None = None
     stop_reason: Text | None = None
     isolation_evidence: IsolationEvidence | None = None
-    read_allow_roots: Annotated[Roots | None, Stated] = None
-    write_allow_roots: Annotated[Roots | None, Stated] = None
+    read_allow_roots: Roots = Field(default_factory=absent)
+    write_allow_roots: Roots = Field(default_factory=absent)
     expected_state_version: Version | None = None
 
 
 class CallerGates(PilotGates):
     """The frozen gates with tier and budgets of the caller; without a tier they ask for the causal one."""
 
-    evidence_tier: Annotated[EvidenceTier | None, Stated] = None  # type: ignore[assignment] # may be absent here
+    evidence_tier: EvidenceTier = Field(default_factory=absent)
 
 
 class EvaluatePayload(FrozenModel):
@@ -123,18 +128,18 @@ class EvaluatePayload(FrozenModel):
 
     registry_schema: RegistrySchema
     evidence_path: RelativePath
-    config: Annotated[CallerGates | None, Stated] = None
-    config_path: Annotated[RelativePath | None, Stated] = None
-    config_sha256: Annotated[DigestText | None, Stated] = None
-    expected_tasks: Annotated[tuple[TaskRecord | HeldOutTask, ...] | None, Stated] = None
-    expected_tasks_path: Annotated[RelativePath | None, Stated] = None
-    expected_tasks_sha256: Annotated[DigestText | None, Stated] = None
-    expected_manifests: Annotated[tuple[AnyManifest, ...] | None, Stated] = None
-    expected_manifests_path: Annotated[RelativePath | None, Stated] = None
-    expected_manifests_sha256: Annotated[DigestText | None, Stated] = None
-    expected_trials: Annotated[tuple[PlanRow, ...] | None, Stated] = None
-    expected_trials_path: Annotated[RelativePath | None, Stated] = None
-    expected_trials_sha256: Annotated[DigestText | None, Stated] = None
+    config: CallerGates = Field(default_factory=absent)
+    config_path: RelativePath = Field(default_factory=absent)
+    config_sha256: DigestText = Field(default_factory=absent)
+    expected_tasks: tuple[TaskRecord | HeldOutTask, ...] = Field(default_factory=absent)
+    expected_tasks_path: RelativePath = Field(default_factory=absent)
+    expected_tasks_sha256: DigestText = Field(default_factory=absent)
+    expected_manifests: tuple[AnyManifest, ...] = Field(default_factory=absent)
+    expected_manifests_path: RelativePath = Field(default_factory=absent)
+    expected_manifests_sha256: DigestText = Field(default_factory=absent)
+    expected_trials: tuple[PlanRow, ...] = Field(default_factory=absent)
+    expected_trials_path: RelativePath = Field(default_factory=absent)
+    expected_trials_sha256: DigestText = Field(default_factory=absent)
 
 
 class ProbeRequest(FrozenModel):
@@ -204,7 +209,7 @@ class RuntimeBinding(FrozenModel):
     phase: Literal["manifest", "full"]
     bridge_hash: DigestText
     manifest_hash: DigestText
-    configuration_hash: Annotated[DigestText | None, Stated] = None
+    configuration_hash: DigestText = Field(default_factory=absent)
     interpreter: Interpreter
 
 

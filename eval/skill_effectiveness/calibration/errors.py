@@ -107,12 +107,14 @@ class SpentEnding(StrEnum):
     """How an id was spent for nothing, where no provider has a word for it.
 
     `never_called`: the record that stands before a call was written, or may have been, and the call was not
-    made. `binding_changed`: an answer came, and the program, its version or our own code had changed under
-    it. `not_stored`: an answer came and its records could not be completed.
+    made. `binding_changed`: an answer came, and the program, its version, our own code or the artifact root
+    had changed under it. `unconfirmed`: an answer came, and the machine did not let us look whether anything
+    had. `not_stored`: an answer came and its records could not be completed.
     """
 
     NEVER_CALLED = "never_called"
     BINDING_CHANGED = "binding_changed"
+    UNCONFIRMED = "unconfirmed"
     NOT_STORED = "not_stored"
 
 

@@ -5,8 +5,9 @@ Both doors run it, an external controller for one sample at a time and the repea
 
 1. publish the ledger entry `reserved`; 2. publish the intent `model_call_started`; 3. ledger to
 `model_call_started`, read back; 4. one call, and its private log; 5. validate the answer; 6. check
-executable, version and manifest again; 7. publish the observation; 8. turn the answer back, publish the
-sample, read back; 9. intent to `completed`, read back.
+executable, version, manifest and root again; 7. publish the observation; 8. turn the answer back, publish the
+sample, read back; 9. intent to `completed`, read back, and the whole
+root judged as the next request will.
 
 A record stands before each effect and is never an authority to repeat it: whatever ends between 2 and 9
 leaves a root that takes no further call. Nothing of an answer that does not count is stored.
@@ -15,12 +16,13 @@ leaves a root that takes no further call. Nothing of an answer that does not cou
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from skill_effectiveness.calibration import receipts
 from skill_effectiveness.calibration.answers import AnswerError, read_answer
 from skill_effectiveness.calibration.binding import SIMULATED, runner_hash, sample_runner_contract
+from skill_effectiveness.calibration.disturbance import after_call, disturbed, unusable
 from skill_effectiveness.calibration.errors import (
     CalibrationCode,
     CalibrationError,
@@ -52,19 +54,37 @@ from skill_effectiveness.calibration.root_lock import LOCK_WAIT_SECONDS, locked
 from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, KeyCode
 from skill_effectiveness.evidence.keys import mac_key
-from skill_effectiveness.execution import Executable, ExecutableError, never
+from skill_effectiveness.execution import (
+    NOT_LOOKED_AT,
+    TEMPORARY_FOLDER,
+    Executable,
+    ExecutableCode,
+    ExecutableError,
+    never,
+)
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName, Verdict
 from skill_effectiveness.providers import CallOutcome, Ending, JudgeCall, Provider
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from skill_effectiveness.calibration.receipts import Listing
     from skill_effectiveness.calibration.reviewer import AdapterSource
     from skill_effectiveness.evidence.root import PrivateRoot
 
 ACTION: Final = "calibration sample"
 
+_TODO: Final[Mapping[str, str]] = {
+    ExecutableCode.NO_SESSION_FOLDERS: (
+        f"The temporary folder cannot hold the private folders in which it is asked. {TEMPORARY_FOLDER}"
+    ),
+    ExecutableCode.NO_RESOURCES: (
+        "No process, memory or descriptor was left to look at it. End other programs or raise the limits "
+        "(ulimit -n, -u), and ask again."
+    ),
+}
+"""What to do where the program is not at fault."""
 _SAMPLE_ID: Final = re.compile(SAMPLE_ID)
 _UNSAFE_KEY: Final = frozenset(
     {
@@ -120,9 +140,14 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class _Admitted:
-    """A request that passed every check: nothing but the reservation stands before its call."""
+    """A request that passed every check: nothing but the reservation stands before its call.
+
+    Attributes:
+        receipts: what lay in the root, the orientation key included.
+    """
 
     presentation: Presentation
+    receipts: Listing
     key_hash: str
     provider: Provider
     executable: Executable
@@ -161,7 +186,9 @@ def take_sample(root: PrivateRoot, request: SampleRequest, given: Sampling) -> S
         _start(root, admitted.bindings)
         verdicts, usage = _ask(root, admitted, given)
         _check_unchanged(root, admitted, usage, given)
-        return _store(root, admitted, verdicts, usage)
+        sample = _store(root, admitted, verdicts, usage)
+        _check_usable(root, sample, usage)
+        return sample
 
 
 def inspect(root: PrivateRoot, lock_wait: float = LOCK_WAIT_SECONDS) -> RootState:
@@ -186,7 +213,8 @@ def _admit(root: PrivateRoot, request: SampleRequest, given: Sampling) -> _Admit
             CalibrationCode.FINALIZE_ALREADY_STARTED,
             "This root was closed by a finalization; take further samples in a new one.",
         )
-    judge_receipts(receipts.read_listing(root)).admit(request.sample_id)
+    listing = receipts.read_listing(root)
+    judge_receipts(listing).admit(request.sample_id)
     inputs = _inputs(root, request)
     key = _orientation_key(root)
     presentation = draw(inputs.bank, request.sample_id, key)
@@ -196,6 +224,7 @@ def _admit(root: PrivateRoot, request: SampleRequest, given: Sampling) -> _Admit
     bindings = _bindings(root, request, provider, executable, inputs)
     return _Admitted(
         presentation=presentation,
+        receipts=replace(listing, orientation_key=key),
         key_hash=key_commitment(key),
         provider=provider,
         executable=executable,
@@ -256,10 +285,17 @@ def check_login(root: PrivateRoot, provider: Provider) -> None:
 
 def _unbound(error: ExecutableError | EvidenceError) -> CalibrationError:
     # The error names the path of the program; a typed error of this room names none.
+    todo = _TODO.get(error.code, "Check path, mode and version.")
     return CalibrationError(
         CalibrationCode.PROVIDER_IDENTITY_UNAVAILABLE,
-        f"The reviewer's program cannot be bound ({error.code.value}); check path, mode and version.",
+        f"The reviewer's program cannot be bound ({_why(error)}). {todo}",
     )
+
+
+def _why(error: ExecutableError | EvidenceError) -> str:
+    """The code, and that of what is behind it where the code alone says too little."""
+    behind = error.__cause__
+    return f"{error.code}, {behind.code}" if isinstance(behind, EvidenceError) else error.code.value
 
 
 def _call(request: SampleRequest, presentation: Presentation) -> JudgeCall:
@@ -322,8 +358,7 @@ def _start(root: PrivateRoot, bindings: SampleBindings) -> None:
         EvidenceError: they failed before.
     """
     name = receipts.sample_name(bindings.sample_id)
-    started = _entry(bindings, "model_call_started")
-    intent = SampleIntent(**_fields(bindings), state="model_call_started")
+    started, intent = _started(bindings)
     try:
         with root.child(receipts.LEDGERS) as ledgers, root.child(receipts.SAMPLES) as samples:
             samples.publish(receipts.intent_name(bindings.sample_id), to_line(intent))
@@ -346,6 +381,12 @@ def _never_called(detail: str, code: CalibrationCode = CalibrationCode.MODEL_CAL
         UNKNOWN_COST,
         code,
     )
+
+
+def _started(bindings: SampleBindings) -> tuple[LedgerEntry, SampleIntent]:
+    """The two records of a call that is about to be made."""
+    intent = SampleIntent(**_fields(bindings), state="model_call_started")
+    return _entry(bindings, "model_call_started"), intent
 
 
 def _entry(bindings: SampleBindings, state: Literal["reserved", "model_call_started"]) -> LedgerEntry:
@@ -412,16 +453,29 @@ def _read(outcome: CallOutcome, admitted: _Admitted, usage: Usage) -> tuple[Verd
 
 def _check_unchanged(root: PrivateRoot, admitted: _Admitted, usage: Usage, given: Sampling) -> None:
     """Step 6: an answer counts only if what was bound before the call is still there after it."""
-    changed = _changed(root, admitted, given)
+    try:
+        changed = _changed(root, admitted, given)
+    except (ExecutableError, EvidenceError) as error:
+        told = (
+            f"The answer does not count, because nobody could look whether anything changed ({error.code})."
+        )
+        raise CallFailed(SpentEnding.UNCONFIRMED.value, error.code.value, told, usage) from error
     if changed:
         told = f"The answer does not count, because this changed during the call: {changed}."
         raise CallFailed(SpentEnding.BINDING_CHANGED.value, changed, told, usage)
 
 
 def _changed(root: PrivateRoot, admitted: _Admitted, given: Sampling) -> str | None:
+    """What changed under the call; None when nothing did.
+
+    Raises:
+        ExecutableError, FileError: nobody could look, which is none of their faults.
+    """
     try:
-        now = identify(root, admitted.provider)
-    except CalibrationError:
+        now = admitted.provider.identify(root.around)
+    except ExecutableError as error:
+        if error.code in NOT_LOOKED_AT:
+            raise
         return "provider_executable"
     if now.sha256 != admitted.executable.sha256:
         return "provider_executable"
@@ -431,7 +485,22 @@ def _changed(root: PrivateRoot, admitted: _Admitted, given: Sampling) -> str | N
         manifest = given.manifest()
     except CalibrationError:
         return "runtime_manifest"
-    return None if manifest == admitted.bindings.runtime_manifest_hash else "runtime_manifest"
+    if manifest != admitted.bindings.runtime_manifest_hash:
+        return "runtime_manifest"
+    found = disturbed(root, after_call(admitted.receipts, *_started(admitted.bindings)))
+    return found and found.value
+
+
+def _check_usable(root: PrivateRoot, sample: Sample, usage: Usage) -> None:
+    """The end of step 9: what is acknowledged is what the next request will find."""
+    try:
+        found = unusable(root, sample)
+    except EvidenceError as error:
+        raise _not_stored(error, usage) from error
+    if found:
+        told = f"The answer was good and somebody else changed the root under it ({found}); its id is spent."
+        code = CalibrationCode.SAMPLE_PUBLICATION_FAILED
+        raise CallFailed(SpentEnding.NOT_STORED.value, found.value, told, usage, code)
 
 
 def _store(root: PrivateRoot, admitted: _Admitted, verdicts: tuple[Verdict, ...], usage: Usage) -> Sample:

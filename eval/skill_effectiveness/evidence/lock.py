@@ -102,13 +102,29 @@ class Held:
         where: root-relative name of the lock.
         folder: path of its folder.
         level: its place in the order.
+        named: whether the record beside the lock may name this holder.
     """
 
     where: str
     folder: Path
     level: LockLevel
     _fs: FileSystem
-    _fd: int | None
+    _fd: int | None = None
+    named: bool = False
+
+    def keep(self, fd: int) -> int:
+        """Own an open lock file, which is not locked yet; the same descriptor."""
+        self._fd = fd
+        return fd
+
+    def unlock(self) -> None:
+        """Let others have the lock, however often this is said."""
+        from filelock import unlock_descriptor  # noqa: PLC0415 - `evidence` loads with the standard library alone
+
+        if self._fd is not None:
+            # Where there are no locks, nothing is locked.
+            with suppress(OSError):
+                unlock_descriptor(self._fd)
 
     def abandon(self) -> None:
         """Close the descriptor without unlocking it."""
@@ -184,14 +200,20 @@ class Lock:
                 this thread.
         """
         self._assert_order()
-        with _Judged():
-            held = self._take(wait, action)
-        _thread.held.append(held)
-        _everywhere.add(held)
+        held = Held(self._where, self._root.path, self._level, self._root.folder.fs)
         try:
-            yield held
+            try:
+                # Before there is anything to forget, so that no fork and no signal falls in between.
+                _everywhere.add(held)
+                with _Judged():
+                    self._take(held, wait, action)
+                _thread.held.append(held)
+                yield held
+            finally:
+                self._let_go(held)
         finally:
-            self._release(held)
+            # A signal handler may have raised in the middle of that; then the rest is left to do.
+            self._let_go(held)
 
     def holder(self) -> Holder | None:
         """Who says to hold the lock; `None` when nobody says so or the record cannot be read."""
@@ -210,25 +232,19 @@ class Lock:
                 asked = f"{self._where} ({self._level.name})"
                 raise LockOrderError(f"{asked} asked for while {held.where} ({held.level.name}) is held")
 
-    def _take(self, wait: float, action: str) -> Held:
+    def _take(self, held: Held, wait: float, action: str) -> None:
         """Open, lock, look again, say who holds it.
 
         Raises:
             LockError: `lock_busy`, or the file was exchanged.
-            FileError: a step failed; the descriptor is closed.
+            FileError: a step failed.
         """
-        fd = self._open()
-        held = Held(self._where, self._root.path, self._level, self._root.folder.fs, fd)
-        try:
-            with reported(self._where):
-                self._acquire(fd, wait)
-                self._demand_still_named(fd)
-            self._record(action)
-        except BaseException:
-            # The last descriptor of an open file description takes its lock along.
-            held.abandon()
-            raise
-        return held
+        fd = held.keep(self._open())
+        with reported(self._where):
+            self._acquire(fd, wait)
+            self._demand_still_named(fd)
+        held.named = True
+        self._record(action)
 
     def _open(self) -> int:
         """Open the lock file, making it once."""
@@ -289,19 +305,25 @@ class Lock:
         # Not durable: after a power loss there is no holder.
         writes.note(self._root.folder, self._holder_name, b'%b"time":"%b"}\n' % (told, time.encode()))
 
-    def _release(self, held: Held) -> None:
-        """Let go of the lock, unless a fork took it away from this process."""
+    def _let_go(self, held: Held) -> None:
+        """Undo what was done to take the lock, unless a fork took it away from this process.
+
+        It may be cut short after any step and is begun again then. That is why the lock is given up by name:
+        a descriptor must not be closed twice, and one that nobody closes any more keeps no lock.
+        """
         if held not in _everywhere:
             return
-        _everywhere.discard(held)
-        _thread.held.remove(held)
-        try:
+        if held.named:
             # A record that stays behind is what a killed holder leaves too: it decides nothing.
             with suppress(OSError):
                 folder = self._root.folder
                 folder.fs.unlink(folder.fd, self._holder_name)
-        finally:
-            held.abandon()
+            held.named = False
+        held.unlock()
+        held.abandon()
+        if held in _thread.held:
+            _thread.held.remove(held)
+        _everywhere.discard(held)
 
 
 @lru_cache(maxsize=_REMEMBERED)

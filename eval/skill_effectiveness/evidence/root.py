@@ -18,7 +18,7 @@ from skill_effectiveness.evidence import files, writes
 from skill_effectiveness.evidence.canonical import digest_bytes
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import Fault, RootCode, RootError
-from skill_effectiveness.evidence.fsops import FOLDER_MODE
+from skill_effectiveness.evidence.fsops import FOLDER_MODE, closing
 from skill_effectiveness.evidence.names import check_collision, check_name
 from skill_effectiveness.evidence.rootwalk import (
     Destination,
@@ -113,9 +113,7 @@ class PrivateRoot:
     ) -> Self:
         fenced = checkout is not None and kind is not RootKind.REPO
         fence = Fence.around(around.fs, checkout) if checkout is not None and fenced else None
-        homes = (around.environ.get("HOME", ""), around.fs.user_home())
-        known = tuple(home for home in homes if home.startswith("/"))
-        destination = Destination(kind, create, known, fence)
+        destination = Destination(kind, create, _homes(around), fence)
         fd, resolved = reach(around.fs, str(path), destination)
         return cls(around, files.Folder(around.fs, fd, "", around.entropy), resolved, kind, fence)
 
@@ -154,6 +152,24 @@ class PrivateRoot:
         if not self._open:
             raise ValueError("this private folder was closed")
         return self._folder
+
+    def demand_in_place(self) -> None:
+        """Demand that the path still leads to this very folder, by every check of section 4.
+
+        The descriptor stays good when the folder is moved away, and nobody would find what is written then.
+
+        Raises:
+            RootError: a check fails; `root_missing` also when another folder has the path.
+            FileError: a kernel error on the way.
+        """
+        fs = self._around.fs
+        destination = Destination(self._kind, create=False, homes=_homes(self._around), fence=self._fence)
+        fd, resolved = reach(fs, self._path, destination)
+        with reported("the private folder", reading=True), closing(fs, fd):
+            same = identity_of(fs.fstat(fd)) == identity_of(fs.fstat(self.folder.fd))
+        if not same or resolved != self._path:
+            sentence = f"{self._path} is another folder than the one that was opened; put that one back."
+            raise RootError(Fault(RootCode.ROOT_MISSING, ".", sentence))
 
     def child(self, *segments: str, create: bool = False) -> PrivateRoot:
         """Open a private folder below, by the same checks: no link, ours, exactly 0700.
@@ -278,6 +294,12 @@ class PrivateRoot:
         from skill_effectiveness.evidence.identity import identify  # noqa: PLC0415 - see above
 
         return identify(self, held)
+
+
+def _homes(around: Surroundings) -> tuple[str, ...]:
+    """The home folders of the caller, as far as known."""
+    homes = (around.environ.get("HOME", ""), around.fs.user_home())
+    return tuple(home for home in homes if home.startswith("/"))
 
 
 def _demand_private_folder(status: os.stat_result, where: str, user: int) -> None:

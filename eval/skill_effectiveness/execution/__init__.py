@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from skill_effectiveness.execution.carriers import Leftover, leftovers
 from skill_effectiveness.execution.executable import (
+    NOT_LOOKED_AT,
+    TEMPORARY_FOLDER,
     Executable,
     ExecutableCode,
     ExecutableError,
     identify,
     locate,
+    unprepared,
 )
 from skill_effectiveness.execution.limits import LimitName, Limits
 from skill_effectiveness.execution.outcome import Ended, ProcessResult, StartFault
@@ -17,6 +20,8 @@ from skill_effectiveness.execution.session import SessionFolders
 from skill_effectiveness.execution.session_sweep import SessionSweep, sweep_sessions
 
 __all__ = [
+    "NOT_LOOKED_AT",
+    "TEMPORARY_FOLDER",
     "Ended",
     "Executable",
     "ExecutableCode",
@@ -34,4 +39,5 @@ __all__ = [
     "never",
     "run_process",
     "sweep_sessions",
+    "unprepared",
 ]

@@ -21,11 +21,16 @@ from skill_effectiveness.execution.process import run_process
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from skill_effectiveness.evidence.faults import EvidenceError
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.execution.outcome import ProcessResult
 
 VERSION_SECONDS: Final = 20.0
 VERSION_BYTES: Final = 1024
+TEMPORARY_FOLDER: Final = (
+    "Set TMPDIR to the absolute path of a folder with room in it that you can write and others cannot."
+)
+"""What to do where no private folders can be made."""
 
 
 _LACKS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
@@ -34,8 +39,8 @@ _LACKS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAI
 class ExecutableCode(StrEnum):
     """Why a path is not a program that a record can name.
 
-    `no_resources` alone says nothing about the program: the machine had no process, memory or descriptor left
-    to look at it.
+    Two say nothing about the program: `no_resources`, the machine had no process, memory or descriptor left
+    to look at it, and `no_session_folders`, there was no place for the private folders in which it is asked.
     """
 
     NOT_ABSOLUTE = "not_absolute"
@@ -45,6 +50,11 @@ class ExecutableCode(StrEnum):
     UNREADABLE = "unreadable"
     NO_VERSION = "no_version"
     NO_RESOURCES = "no_resources"
+    NO_SESSION_FOLDERS = "no_session_folders"
+
+
+NOT_LOOKED_AT: Final = frozenset({ExecutableCode.NO_RESOURCES, ExecutableCode.NO_SESSION_FOLDERS})
+"""What keeps a program from being looked at and is none of its faults."""
 
 
 class ExecutableError(Exception):
@@ -157,6 +167,17 @@ def _unreadable(path: Path, error: FileError) -> ExecutableError:
     codes = {FileCode.MISSING: ExecutableCode.MISSING, FileCode.NOT_REGULAR: ExecutableCode.NOT_REGULAR}
     code = next((mine for theirs, mine in codes.items() if error.code is theirs), ExecutableCode.UNREADABLE)
     return ExecutableError(code, f"{path} cannot be read and so not be named exactly; make it readable.")
+
+
+def unprepared(path: Path, error: EvidenceError) -> ExecutableError:
+    """Why a program is not even asked, when the private folders for that cannot be made or removed."""
+    if _is_lack(error.__cause__):
+        return _no_resources(path)
+    return ExecutableError(
+        ExecutableCode.NO_SESSION_FOLDERS,
+        f"There is no place for the private folders in which {path} is asked for its version: {error} "
+        f"{TEMPORARY_FOLDER}",
+    )
 
 
 def _ask_version(path: Path, env: Mapping[str, str], around: Surroundings, timeout_seconds: float) -> str:

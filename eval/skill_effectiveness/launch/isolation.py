@@ -2,9 +2,9 @@
 
 Source: bridge.md section 2.
 
-`isolate` is called first. Unless the process runs with `-I -B -X utf8` it replaces itself by the same
-interpreter, the same door and the same arguments, with these switches and an environment of at most `HOME`,
-`XDG_STATE_HOME`, `TMPDIR`, `LANG=C.UTF-8` and `TZ=UTC`.
+`isolate` is called first. Unless the process runs with `-I -B -X utf8` and without `-O` it replaces itself by
+the same interpreter, the same door and the same arguments, with these switches alone and an environment of at
+most `HOME`, `XDG_STATE_HOME`, `TMPDIR`, `LANG=C.UTF-8` and `TZ=UTC`.
 
 A door still has to hand variables on: a provider's program needs `PATH`, proxies and its own key
 (providers.md P3). They travel as data, never as the interpreter's environment: a memory file on descriptor 3
@@ -67,8 +67,9 @@ def isolate(door_file: str) -> dict[str, str]:
 
 
 def runs_isolated() -> bool:
-    """Whether the three switches are on."""
-    return bool(sys.flags.isolated and sys.flags.dont_write_bytecode and sys.flags.utf8_mode)
+    """Whether the three switches are on, and none that leaves statements of the bound code out."""
+    switched = sys.flags.isolated and sys.flags.dont_write_bytecode and sys.flags.utf8_mode
+    return bool(switched and not sys.flags.optimize)
 
 
 def reduced_environment() -> dict[str, str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from skill_effectiveness.launch.faults import ManifestError
-from skill_effectiveness.launch.trusted import hash_file, hash_lone_file, list_files
+from skill_effectiveness.launch.trusted import demand_trusted_folder, hash_file, hash_lone_file, list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ def build_manifest(
     """Read and hash everything that is named.
 
     Args:
-        package_folder: where `skill_effectiveness/…` lies.
+        package_folder: where `skill_effectiveness/…` lies; the folder above it has to be trusted as well.
         frozen_folder: where everything else lies.
         entries: relative names with forward slashes. A `*` in the last segment stands for any part of a name
             in that folder; `**/*.py` at the end for every such file at any depth. A name without `*` must
@@ -70,6 +70,8 @@ def build_manifest(
         ManifestError: an entry is no trusted regular file, or has a name that is not printable
             ASCII; a distribution is missing or has no RECORD.
     """
+    above = package_folder.resolve().parent
+    demand_trusted_folder(above, f"{above.name}, the folder above {PACKAGE},")
     tops = {True: package_folder, False: frozen_folder}
     paths: set[str] = set()
     for pattern in entries:
@@ -211,6 +213,7 @@ def calibration_dependencies() -> tuple[str, ...]:
         "pydantic",
         "pydantic-core",
         "rfc8785",
+        "ruamel-yaml",
         "securesystemslib",
         "typing-extensions",
         "typing-inspection",

@@ -22,6 +22,7 @@ __all__ = [
     "Hashed",
     "ManifestError",
     "demand_trust",
+    "demand_trusted_folder",
     "hash_file",
     "hash_lone_file",
     "list_files",
@@ -111,6 +112,20 @@ def _file_in(folder: int, name: str, shown: str) -> Iterator[int]:
             raise ManifestError(f"{shown} is not a regular file; restore it, or install the package again.")
         demand_trust(status, shown)
         yield file
+
+
+def demand_trusted_folder(path: Path, shown: str) -> None:
+    """Demand a folder in which nobody else can put another one in the place of what it holds.
+
+    Args:
+        path: absolute; links on the way to it are followed.
+        shown: how errors name it.
+
+    Raises:
+        ManifestError: it is missing, no folder, another user's, or writable by others.
+    """
+    with opened(str(path), None, os.O_DIRECTORY, shown, follow=True) as folder:
+        demand_trust(os.fstat(folder), shown)
 
 
 def list_files(top: Path, relative: str, suffix: str, shown_top: str = "") -> list[str]:

@@ -37,14 +37,7 @@ from skill_effectiveness.evidence.faults import (
 )
 from skill_effectiveness.evidence.fsops import closing, demand_regular
 from skill_effectiveness.evidence.strict import Profile, read_json
-from skill_effectiveness.execution import (
-    ExecutableCode,
-    ExecutableError,
-    SessionFolders,
-    identify,
-    never,
-    run_process,
-)
+from skill_effectiveness.execution import SessionFolders, identify, never, run_process, unprepared
 from skill_effectiveness.providers.base import Provider
 from skill_effectiveness.providers.calls import (
     CallKind,
@@ -511,8 +504,7 @@ def _identified(path: Path, around: Surroundings) -> Executable:
         with SessionFolders(around) as session:
             return identify(path, env=_environment(around.environ, session), around=around)
     except EvidenceError as error:
-        sentence = f"{path} could not be asked for its version in private folders: {error}"
-        raise ExecutableError(ExecutableCode.NO_VERSION, sentence) from error
+        raise unprepared(path, error) from error
 
 
 def _link_login(session: SessionFolders, environ: Mapping[str, str]) -> None:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 REMEMBERED: Final = 268_435_456
 """Bytes that are kept in memory of all files together."""
 
+LARGEST_KEPT: Final = 4_194_304
+"""Bytes of one file that is kept; copying larger ones would cost more than hashing them twice."""
+
 
 class BundleFiles:
     """A folder as a reader of studies and as a source of a seal's subjects; links are never followed.
@@ -84,7 +87,7 @@ class BundleFiles:
         size = 0
         for chunk in self._inner.chunks(name):
             size += len(chunk)
-            if held is not None and size > self._room:
+            if held is not None and size > min(self._room, LARGEST_KEPT):
                 held = None
             if held is not None:
                 held.append(chunk)

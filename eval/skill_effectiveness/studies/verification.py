@@ -155,12 +155,9 @@ def verify_bundle(folder: Path, public_key: Ed25519PublicKey, *, fs: FileSystem)
 
 
 def _demand_folder(folder: Path, fs: FileSystem) -> None:
-    where = folder.name or str(folder)
-    with reported(where, reading=True):
-        status = fs.lstat(None, str(folder))
+    with reported(folder.name or str(folder), reading=True):
         # Whatever is no folder refuses to be opened as one; a link is not followed.
         fs.close(fs.open_dir(None, str(folder)))
-    del status
 
 
 def _is_proof(files: BundleFiles) -> bool:
@@ -192,8 +189,8 @@ class _Run:
 
     # How a check is made.
 
-    def check(self, number: int, judge: Callable[[], None]) -> None:
-        """Make one check, unless one that it needs failed."""
+    def check(self, number: int, judge: Callable[[], None], holds: str | None = None) -> None:
+        """Make one check, unless one that it needs failed; `holds` is what it says where it passes."""
         if any(self._found[needed].passed is not True for needed in _NEEDS.get(number, ())):
             return self._skip(number, "an earlier check failed")
         try:
@@ -205,7 +202,7 @@ class _Run:
         except (ValueError, LookupError, TypeError, ArithmeticError) as error:
             told = f"something in the bundle is not as it was written ({type(error).__name__})."
             return self._note(number, passed=False, told=told)
-        return self._note(number, passed=True, told=_HOLDS[number - 1])
+        return self._note(number, passed=True, told=holds or _HOLDS[number - 1])
 
     def _note(self, number: int, *, passed: bool, told: str) -> None:
         name = NAMES[number - 1]
@@ -285,7 +282,9 @@ class _Run:
         """The two checks of the proof of one trial."""
         for number in range(2, len(NAMES) + 1):
             if number in _OF_A_PROOF:
-                self.check(number, self._included)
+                self.check(
+                    number, self._included, "every file of the trial stands in the tree that was sealed."
+                )
             else:
                 self._skip(number, "this is the proof of one trial and no whole bundle")
         return StudyVerification(tuple(self._found[n] for n in sorted(self._found)), trial=self._trial)

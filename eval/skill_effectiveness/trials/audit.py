@@ -1,7 +1,8 @@
 """The access audit of a trial: rows of its tested agent, judged one by one (trials.md, section 5).
 
-Most rows are written by our own runner in one spelling, which is recognised without parsing; every other row
-goes through the strict reader. Both ways accept the same rows (a property test holds them together).
+Most rows are written in one spelling, with or without blanks between members, which is recognised without
+parsing; every other row goes through the strict reader. Both ways accept the same rows (a property test holds
+them together).
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ UNRESOLVED: Final = (
     "Where this path leads cannot be told: it has too many links, or a folder that may not be searched."
 )
 _PLAIN: Final = re.compile(
-    rb'\{(?:"access_mode":"(?P<mode>read|write)",)?"actor":"tested-agent",'
-    rb'"operation":"(?P<operation>read|open|enumerate|write)","path":"(?P<path>/[ !#-\[\]-~]{0,4095})"\}'
+    rb'\{(?:"access_mode": ?"(?P<mode>read|write)", ?)?"actor": ?"tested-agent", ?'
+    rb'"operation": ?"(?P<operation>read|open|enumerate|write)", ?'
+    rb'"path": ?"(?P<path>/[ !#-\[\]-~]{0,4095})"\}'
 )
 
 

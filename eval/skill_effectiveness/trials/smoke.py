@@ -333,6 +333,7 @@ class _Run:
         with self._store.root.child(
             CHECKOUTS, key.task_id, key.arm_id, key.sample_name, create=True
         ) as folder:
+            folder.sweep()
             folder.publish(TASK_FILE, dump_line(dict(reference)))
 
     def _work(self, key: TrialKey) -> None:
@@ -351,9 +352,12 @@ class _Run:
             event.model_dump(exclude_unset=True) for event in self._fixture.synthetic_extra_access_events
         ]
         with self._store.demand_trial(key) as trial:
+            # What a run that was killed left half written; under the lock of the run nobody else writes here.
+            trial.sweep()
             trial.replace(EVENTS, dump_line({"event_contract": EVENT_CONTRACT, "kind": "answered"}))
             trial.replace(AUDIT, b"".join(dump_line(access) for access in accesses))
             with trial.child(_OUTCOME_FOLDER) as folder:
+                folder.sweep()
                 folder.replace(_OUTCOME_NAME, dump_line({"synthetic": True, "task_id": key.task_id}))
 
     # The gate.
