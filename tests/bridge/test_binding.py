@@ -93,11 +93,15 @@ def test_the_first_probe_imports_nothing(bridge: Bridge) -> None:
     modules = json.loads(done.stderr)
     ours = [name for name in modules if name.startswith("skill_effectiveness")]
     assert ours
-    assert all(name == "skill_effectiveness" or name.startswith("skill_effectiveness.launch") for name in ours)
+    assert all(
+        name == "skill_effectiveness" or name.startswith("skill_effectiveness.launch") for name in ours
+    )
     started = {"_distutils_hack", "__main__"}
     tops = {name.partition(".")[0] for name in modules} - started
     others = tops - sys.stdlib_module_names - {"skill_effectiveness"}
-    assert {name for name in others if not name.startswith(("_editable", "__editable", "_sysconfigdata"))} == set()
+    assert {
+        name for name in others if not name.startswith(("_editable", "__editable", "_sysconfigdata"))
+    } == set()
     assert Reply.of(done.stdout, 0).result["phase"] == "manifest"
 
 
@@ -200,7 +204,14 @@ def test_the_manifest_does_not_depend_on_how_the_door_was_started(bridge: Bridge
 def some_entries(manifest: Json) -> Iterator[str]:
     """One entry of each kind; every one would take an hour of interpreters."""
     wanted = ("bridge.py", "run.py", "arms/S0.json", "fixtures/pilot-gates.json", "schemas/bridge-request")
-    rooms = ("bridge/door", "calibration/loader", "evidence/root", "launch/importer", "launch/start", "trials/gate")
+    rooms = (
+        "bridge/door",
+        "calibration/loader",
+        "evidence/root",
+        "launch/importer",
+        "launch/start",
+        "trials/gate",
+    )
     for entry in manifest["entries"]:
         path = entry["path"]
         if path.startswith(wanted) or path.startswith(tuple(f"skill_effectiveness/{room}" for room in rooms)):
@@ -244,7 +255,9 @@ def test_every_entry_in_turn(own: Bridge) -> None:
         reading = Reading(str(own.checkout))
 
 
-@pytest.mark.parametrize("path", ["launch/importer.py", "launch/start.py", "launch/wire.py", "bridge/door.py"])
+@pytest.mark.parametrize(
+    "path", ["launch/importer.py", "launch/start.py", "launch/wire.py", "bridge/door.py"]
+)
 def test_code_that_cannot_be_loaded(own: Bridge, path: str) -> None:
     """B8 B23: exit 4, one line, no traceback."""
     place_of(own, f"skill_effectiveness/{path}").write_text("def broken(:\n")

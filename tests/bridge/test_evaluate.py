@@ -11,7 +11,7 @@ import pytest
 from skill_effectiveness.bridge.verdicts import listed
 from tests.support.bridge_pilots import Evaluation
 from tests.support.bridge_room import Room
-from tests.support.pilots import UNVERIFIABLE, CLEAN, Ending, pair_bytes
+from tests.support.pilots import CLEAN, UNVERIFIABLE, Ending, pair_bytes
 from tests.support.trials import CONTENT, SAFE, put
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ def test_a_causal_verdict(tmp_path: Path) -> None:
     """B26: the manifests of skill-content declare their registry on the wire and nowhere else."""
     evaluation = Evaluation(tmp_path, CONTENT)
     word, verdict = ask(evaluation, evaluation.request())
-    assert word in {"ok", "invocation_unverifiable", "causal_core_unavailable"}, word
-    assert word == "ok", verdict
+    assert word == "ok"
     assert verdict["evidence_tier"]["requested_tier"] == "causal"
 
 
@@ -216,10 +215,9 @@ def test_what_blocks_has_its_code_and_its_verdict_file(tmp_path: Path, word: str
 
 
 def test_a_missing_causal_proof(tmp_path: Path) -> None:
-    """B29: a trial that lost its completion leaves proofs unproven."""
-    evaluation = Evaluation(tmp_path, CONTENT, task_a__S2__1=Ending("failed", "crashed", events=[CLEAN]))
-    word, _ = ask(evaluation, evaluation.request())
-    assert word in {"causal_core_unavailable", "invocation_unverifiable"}
+    """B29: what no judge can be shown is not evaluated, and the causal tier waives nothing."""
+    evaluation = Evaluation(tmp_path, CONTENT, task_a__S2__1=Ending(outcome={"answer": "42"}))
+    assert ask(evaluation, evaluation.request())[0] == "causal_core_unavailable"
     assert evaluation.verdict_file().is_file()
 
 

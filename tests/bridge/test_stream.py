@@ -58,7 +58,9 @@ def test_how_a_stream_ends(bridge: Bridge, data: bytes, exit_code: int, words: l
 
 def test_half_a_line_behind_a_whole_one(bridge: Bridge) -> None:
     """B41: the whole one counts, the half one is refused, exit 2."""
-    done = bridge.raw(lines(bridge, bridge.prepare()) + json.dumps(bridge.prepare("r-2")).encode(), "--stream")
+    done = bridge.raw(
+        lines(bridge, bridge.prepare()) + json.dumps(bridge.prepare("r-2")).encode(), "--stream"
+    )
     assert done.returncode == 2
     assert [reply.word for reply in replies(done)] == ["ok", "protocol_mismatch"]
 

@@ -127,7 +127,10 @@ def test_the_budget_that_is_left(stream: Stream) -> None:
         "tool_calls": None,
         "cost_units": 1.5,
     }
-    assert case.checkpoint("interim-budget-stop", resume_cursor=cursor(2, tokens=1000, cost_units=1)).word == "ok"
+    assert (
+        case.checkpoint("interim-budget-stop", resume_cursor=cursor(2, tokens=1000, cost_units=1)).word
+        == "ok"
+    )
     assert case.prepare().word == "trial_budget_exceeded"
 
 
@@ -298,9 +301,14 @@ def test_an_observed_breach(stream: Stream, registry: Any, name: str) -> None:  
 def test_a_path_outside_the_roots(stream: Stream) -> None:
     """B21: read from the audit."""
     case = Case(stream).filled()
-    rows = [*case.bridge.place.rows(case.key), {"actor": "tested-agent", "operation": "read", "path": "/etc/hosts"}]
+    rows = [
+        *case.bridge.place.rows(case.key),
+        {"actor": "tested-agent", "operation": "read", "path": "/etc/hosts"},
+    ]
     put_lines(case.bridge.place.trial(case.key) / "access-audit.jsonl", rows)
-    assert case.complete(access_audit_complete=False, access_roots_enforced=False).word == "isolation_violation"
+    assert (
+        case.complete(access_audit_complete=False, access_roots_enforced=False).word == "isolation_violation"
+    )
 
 
 @pytest.mark.parametrize(
@@ -376,7 +384,10 @@ def test_the_earlier_fault_answers(stream: Stream, tmp_path: Path) -> None:
     )
     used = case.bridge.checkpoint(case.key, "running", "used")
     assert stream.ask(used).word == "ok"
-    assert stream.ask(case.bridge.completion(case.key, "used", access_audit_complete="yes")).word == "stale_state"
+    assert (
+        stream.ask(case.bridge.completion(case.key, "used", access_audit_complete="yes")).word
+        == "stale_state"
+    )
     assert case.complete(**stale, access_audit_complete="yes").word == "evidence_invalid"
     assert case.complete(**stale, **bad_cursor).word == "evidence_invalid"
     assert case.complete(**stale, **breach).word == "stale_state"

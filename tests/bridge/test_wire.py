@@ -73,7 +73,9 @@ def test_a_member_too_many(stream: Stream) -> None:
     mismatched(stream.ask(stream.bridge.request("probe", {"phase": "manifest", "extra": 1})))
 
 
-@pytest.mark.parametrize("root", [None, 1, "", "relative/root", "/no/such/root", ["/"], "/", "/a/../b", "\u0000"])
+@pytest.mark.parametrize(
+    "root", [None, 1, "", "relative/root", "/no/such/root", ["/"], "/", "/a/../b", "\u0000"]
+)
 def test_a_root_that_is_none(stream: Stream, root: Json) -> None:
     """B1: a wrong root is evidence, not protocol."""
     reply = stream.ask(stream.bridge.prepare() | {"artifact_root": root})
@@ -178,7 +180,7 @@ def allowed(place: tuple[str | int, ...], old: Json, new: Json) -> bool:
     if name in NULLABLE and ("budget" in place or "consumed_budget" in place):
         return (new is None or kind(new) == "number") and "consumed_budget" not in place
     if name in EVIDENCE:
-        return new is None or (isinstance(new, str) or isinstance(old, bool) and isinstance(new, bool))
+        return new is None or (isinstance(new, str) or (isinstance(old, bool) and isinstance(new, bool)))
     if name in {"expected_isolation_evidence", "resume_cursor", "stop_reason", "isolation_evidence"}:
         return new is None
     return name == "expected_state_version" and new is None

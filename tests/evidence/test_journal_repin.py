@@ -232,6 +232,34 @@ class TestElsewhere:
         assert caught.value.code is JournalCode.JOURNAL_DAMAGED
 
 
+class TestWhereItWasCut:
+    """What docs/evidence.md says about going on."""
+
+    @pytest.mark.parametrize("size", [2, 50, 150])
+    def test_inside_a_row_at_the_end_it_goes_on(self, desk: Desk, size: int) -> None:
+        """E31 E35: the piece that was left is kept."""
+        desk.rows().write_bytes(desk.rows().read_bytes()[:-size])
+        assert [found.finding for found in desk.verify().findings] == [Finding.TRUNCATED]
+        assert desk.repin(REASON).status is JournalStatus.INTACT_WITH_TEARS
+        with desk.open() as journal:
+            add(journal, 9)
+
+    def test_a_broken_row_with_its_line_feed_is_no_end(self, desk: Desk) -> None:
+        """E31 E35: whoever has a backup goes on with that, and the journal says what it lacks."""
+        backup = {path: path.read_bytes() for path in (desk.rows(), desk.pin)}
+        desk.fill(2, 80)
+        desk.rows().write_bytes(desk.rows().read_bytes()[:-50] + b"\n")
+        assert Finding.BAD_ROW in [found.finding for found in desk.verify().findings]
+        assert refused(desk) is JournalCode.REPIN_REFUSED
+        for path, data in backup.items():
+            path.write_bytes(data)
+        assert desk.verify(state=False).sound
+        assert desk.repin(REASON).sound
+        assert kept(desk)["reason"] == REASON
+        with desk.open() as journal:
+            add(journal, 9)
+
+
 HARMS: dict[str, Callable[[Desk], object]] = {
     "missing": lambda desk: desk.pin.unlink(),
     "truncated": cut,

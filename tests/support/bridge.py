@@ -48,7 +48,9 @@ def copy_checkout(target: Path) -> Path:
     for name in PARTS:
         source = REPOSITORY / name
         if source.is_dir():
-            shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("__pycache__", "studies", "cli"))
+            shutil.copytree(
+                source, target / name, ignore=shutil.ignore_patterns("__pycache__", "studies", "cli")
+            )
         else:
             shutil.copy2(source, target / name)
     for path in (target, *target.rglob("*")):
@@ -205,7 +207,9 @@ class Bridge:
         """One sample; further arguments replace fields of the payload, `...` takes one away."""
         return self.request("prepare", changed(prepare_payload(), payload), request_id)
 
-    def checkpoint(self, key: TrialKey, status: str, request_id: str = "r-2", **payload: Json) -> dict[str, Any]:
+    def checkpoint(
+        self, key: TrialKey, status: str, request_id: str = "r-2", **payload: Json
+    ) -> dict[str, Any]:
         """One step."""
         return self.request(
             "checkpoint", changed({"trial_path": key.path, "status": status}, payload), request_id
@@ -290,7 +294,9 @@ def changed(payload: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 def spots(value: Json, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """Every place in a JSON value, the value itself first."""
     yield place
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
     for name, member in members:
         yield from spots(member, (*place, name))
 

@@ -313,17 +313,19 @@ class Lock:
         """
         if held not in _everywhere:
             return
-        if held.named:
-            # A record that stays behind is what a killed holder leaves too: it decides nothing.
-            with suppress(OSError):
-                folder = self._root.folder
-                folder.fs.unlink(folder.fd, self._holder_name)
-            held.named = False
-        held.unlock()
-        held.abandon()
-        if held in _thread.held:
-            _thread.held.remove(held)
-        _everywhere.discard(held)
+        named, held.named = held.named, False
+        try:
+            if named:
+                # A record that stays behind is what a killed holder leaves too: it decides nothing.
+                with suppress(OSError):
+                    folder = self._root.folder
+                    folder.fs.unlink(folder.fd, self._holder_name)
+        finally:
+            held.unlock()
+            held.abandon()
+            if held in _thread.held:
+                _thread.held.remove(held)
+            _everywhere.discard(held)
 
 
 @lru_cache(maxsize=_REMEMBERED)
