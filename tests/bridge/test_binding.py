@@ -299,7 +299,7 @@ def test_an_entry_of_somebody_else(own: Bridge) -> None:
 
 
 def test_forged_bytecode_is_not_run(own: Bridge, tmp_path: Path) -> None:
-    """B10: beside a module of `launch` and of a room, with the source's own time and size, isolated or not."""
+    """B10: beside a module of `launch` and of a room, with the source's time and size, isolated or not."""
     mark = tmp_path / "mark"
     for name in ("launch/bridge_entrance", "launch/guard", "bridge/door", "trials/prepare", "__init__"):
         source = own.checkout / "eval" / "skill_effectiveness" / f"{name}.py"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.support.bridge import Json
 
 
-def ask(evaluation: Evaluation, request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def ask(request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     word, result = Room().ask(request)
     return word, result.get("verdict", {})
 
@@ -47,7 +47,8 @@ def test_a_verdict_over_the_wire(tmp_path: Path) -> None:
 def test_a_failing_gate_is_an_answer(tmp_path: Path) -> None:
     """B30: status `fail`, and the request is ok."""
     spoilt = {f"task_a__profile_full__{n}": Ending("failed", "crashed") for n in (1, 2, 3)}
-    word, verdict = ask(evaluation := Evaluation(tmp_path, **spoilt), evaluation.request())
+    evaluation = Evaluation(tmp_path, **spoilt)
+    word, verdict = ask(evaluation.request())
     assert word == "ok"
     assert verdict["status"] == "fail"
     assert verdict["failures"]
@@ -57,7 +58,7 @@ def test_a_failing_gate_is_an_answer(tmp_path: Path) -> None:
 def test_a_causal_verdict(tmp_path: Path) -> None:
     """B26: the manifests of skill-content declare their registry on the wire and nowhere else."""
     evaluation = Evaluation(tmp_path, CONTENT)
-    word, verdict = ask(evaluation, evaluation.request())
+    word, verdict = ask(evaluation.request())
     assert word == "ok"
     assert verdict["evidence_tier"]["requested_tier"] == "causal"
 
@@ -67,7 +68,7 @@ def test_a_causal_verdict(tmp_path: Path) -> None:
     [
         lambda manifests: [{k: v for k, v in one.items() if k != "registry_schema"} for one in manifests],
         lambda manifests: [manifests[0] | {"registry_schema": "skill-content"}, *manifests[1:]],
-        lambda manifests: [],
+        lambda _manifests: [],
         lambda manifests: manifests[:1],
         lambda manifests: [*manifests, manifests[0]],
     ],
@@ -76,7 +77,7 @@ def test_manifests_declare_one_registry(tmp_path: Path, change: Callable[[Json],
     """B28: each of them, and the one of the request."""
     evaluation = Evaluation(tmp_path)
     changed = change(evaluation.values["expected_manifests"])
-    assert ask(evaluation, evaluation.request(expected_manifests=changed))[0] == "evidence_invalid"
+    assert ask(evaluation.request(expected_manifests=changed))[0] == "evidence_invalid"
     assert not evaluation.verdict_file().exists()
 
 
@@ -95,7 +96,7 @@ def test_manifests_declare_one_registry(tmp_path: Path, change: Callable[[Json],
 def test_what_cannot_be_judged(tmp_path: Path, changes: dict[str, Json], word: str) -> None:
     """B28: absent, unsafe, empty."""
     evaluation = Evaluation(tmp_path)
-    assert ask(evaluation, evaluation.request(**changes))[0] == word
+    assert ask(evaluation.request(**changes))[0] == word
 
 
 def test_a_configuration_that_is_not_the_frozen_one(tmp_path: Path) -> None:
@@ -103,9 +104,9 @@ def test_a_configuration_that_is_not_the_frozen_one(tmp_path: Path) -> None:
     evaluation = Evaluation(tmp_path)
     config = json.loads(json.dumps(evaluation.pilot.config))
     config["thresholds"]["contamination_rate_max"] = 0.5
-    assert ask(evaluation, evaluation.request(config=config))[0] == "evidence_invalid"
+    assert ask(evaluation.request(config=config))[0] == "evidence_invalid"
     config = evaluation.pilot.config | {"budgets": {**evaluation.pilot.config["budgets"], "tokens": 5.5}}
-    assert ask(evaluation, evaluation.request(config=config))[0] == "artifact_mismatch"
+    assert ask(evaluation.request(config=config))[0] == "artifact_mismatch"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_a_corrupt_bundle(tmp_path: Path, name: str, data: bytes | None, word: s
         place.unlink()
     else:
         put(place, data)
-    assert ask(evaluation, evaluation.request())[0] == word
+    assert ask(evaluation.request())[0] == word
 
 
 def test_a_linked_bundle(tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_a_linked_bundle(tmp_path: Path) -> None:
     evaluation = Evaluation(tmp_path)
     evaluation.pilot.bundle.rename(tmp_path / "aside")
     evaluation.pilot.bundle.symlink_to(tmp_path / "aside")
-    assert ask(evaluation, evaluation.request())[0] == "evidence_invalid"
+    assert ask(evaluation.request())[0] == "evidence_invalid"
 
 
 # References.
@@ -149,18 +150,18 @@ def test_a_referenced_file_that_changed(tmp_path: Path, name: str) -> None:
     place = evaluation.bridge.root / "inputs" / f"{name}.json"
     kept = place.read_bytes()
     put(place, kept + b" ")
-    assert ask(evaluation, request)[0] == "artifact_mismatch"
+    assert ask(request)[0] == "artifact_mismatch"
     put(place, kept[:-2])
-    assert ask(evaluation, request)[0] == "artifact_mismatch"
+    assert ask(request)[0] == "artifact_mismatch"
     place.chmod(0o644)
-    assert ask(evaluation, request)[0] == "evidence_invalid"
+    assert ask(request)[0] == "evidence_invalid"
     place.unlink()
-    assert ask(evaluation, request)[0] == "artifact_missing"
+    assert ask(request)[0] == "artifact_missing"
     place.symlink_to(evaluation.bridge.root / "root.json")
-    assert ask(evaluation, request)[0] == "evidence_invalid"
+    assert ask(request)[0] == "evidence_invalid"
     shutil.rmtree(place.parent)
-    assert ask(evaluation, request)[0] == "artifact_missing"
-    assert ask(evaluation, evaluation.referenced(**{f"{name}_path": "../x.json"}))[0] == "evidence_invalid"
+    assert ask(request)[0] == "artifact_missing"
+    assert ask(evaluation.referenced(**{f"{name}_path": "../x.json"}))[0] == "evidence_invalid"
 
 
 def test_a_torn_or_broken_row(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_a_torn_or_broken_row(tmp_path: Path) -> None:
     for data in (kept[:-1], kept + b"{}\n", kept + b"\n", kept + b'{"a":1,"a":1}\n', b""):
         put(place, data)
         changed = request | {"payload": request["payload"] | {"expected_trials_sha256": digest_bytes(data)}}
-        assert ask(evaluation, changed)[0] == "evidence_invalid"
+        assert ask(changed)[0] == "evidence_invalid"
 
 
 # What blocks.
@@ -208,7 +209,7 @@ def spoilt(folder: Path, kind: str) -> Evaluation:
 def test_what_blocks_has_its_code_and_its_verdict_file(tmp_path: Path, word: str) -> None:
     """B29 B23: blocked, without a receipt, with the verdict on disk."""
     evaluation = spoilt(tmp_path, word)
-    assert ask(evaluation, evaluation.request())[0] == word
+    assert ask(evaluation.request())[0] == word
     verdict = json.loads(evaluation.verdict_file().read_bytes())
     assert verdict["status"] == "fail"
     assert not (evaluation.bridge.root / "bridge-receipts" / "e-1.json").exists()
@@ -217,7 +218,7 @@ def test_what_blocks_has_its_code_and_its_verdict_file(tmp_path: Path, word: str
 def test_a_missing_causal_proof(tmp_path: Path) -> None:
     """B29: what no judge can be shown is not evaluated, and the causal tier waives nothing."""
     evaluation = Evaluation(tmp_path, CONTENT, task_a__S2__1=Ending(outcome={"answer": "42"}))
-    assert ask(evaluation, evaluation.request())[0] == "causal_core_unavailable"
+    assert ask(evaluation.request())[0] == "causal_core_unavailable"
     assert evaluation.verdict_file().is_file()
 
 
@@ -226,7 +227,7 @@ def test_a_breach_that_counts_as_complete(tmp_path: Path) -> None:
     evaluation = Evaluation(tmp_path)
     key = evaluation.pilot.trials()[0]
     put(evaluation.pilot.place.trial(key) / "breach.json", b'{"breaches":["read_outside_roots"]}\n')
-    assert ask(evaluation, evaluation.request())[0] == "isolation_violation"
+    assert ask(evaluation.request())[0] == "isolation_violation"
     assert evaluation.verdict_file().is_file()
 
 
@@ -236,10 +237,10 @@ def test_an_older_verdict_goes_to_history(tmp_path: Path) -> None:
     key = evaluation.pilot.trials()[0]
     mark = evaluation.pilot.place.trial(key) / "breach.json"
     put(mark, b'{"breaches":["read_outside_roots"]}\n')
-    assert ask(evaluation, evaluation.request())[0] == "isolation_violation"
+    assert ask(evaluation.request())[0] == "isolation_violation"
     first = evaluation.verdict_file().read_bytes()
     mark.unlink()
-    assert ask(evaluation, evaluation.request())[0] == "ok"
+    assert ask(evaluation.request())[0] == "ok"
     assert evaluation.verdict_file().read_bytes() != first
     kept = list((evaluation.bridge.root / "verdicts" / "history").iterdir())
     assert [path.read_bytes() for path in kept] == [first]
@@ -249,7 +250,7 @@ def test_waived_items_are_verbatim(tmp_path: Path) -> None:
     """B20: in the verdict as in the trials."""
     unproven = Ending(isolation=SAFE | {"fresh_session": None}, audited=False)
     evaluation = Evaluation(tmp_path, task_a__profile_off__1=unproven)
-    word, verdict = ask(evaluation, evaluation.request())
+    word, verdict = ask(evaluation.request())
     assert word == "ok"
     limitations = verdict["evidence_tier"]["coverage_limitations"]
     assert {"complete_access_audit", "memory_isolation_proof"} <= set(limitations)

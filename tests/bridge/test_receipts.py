@@ -224,7 +224,7 @@ def test_killed_for_real(bridge: Bridge) -> None:
 
 
 def test_a_trial_that_somebody_else_moved(bridge: Bridge) -> None:
-    """B34: an intent whose state is neither before nor after is kept as evidence, and its id stays unknown."""
+    """B34: an intent whose state is neither before nor after is kept as evidence; its id stays unknown."""
     begun(bridge)
     request = running(bridge, "k")
     intents = receipts(bridge) / "intents"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from typing import TYPE_CHECKING
 
@@ -17,10 +16,11 @@ from tests.support.bridge import Bridge, Reply, copy_checkout
 from tests.support.bridge_room import Room
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 
-def lines(bridge: Bridge, *requests: object) -> bytes:
+def lines(*requests: object) -> bytes:
     return b"".join(json.dumps(one).encode() + b"\n" for one in requests)
 
 
@@ -58,9 +58,7 @@ def test_how_a_stream_ends(bridge: Bridge, data: bytes, exit_code: int, words: l
 
 def test_half_a_line_behind_a_whole_one(bridge: Bridge) -> None:
     """B41: the whole one counts, the half one is refused, exit 2."""
-    done = bridge.raw(
-        lines(bridge, bridge.prepare()) + json.dumps(bridge.prepare("r-2")).encode(), "--stream"
-    )
+    done = bridge.raw(lines(bridge.prepare()) + json.dumps(bridge.prepare("r-2")).encode(), "--stream")
     assert done.returncode == 2
     assert [reply.word for reply in replies(done)] == ["ok", "protocol_mismatch"]
 
@@ -107,7 +105,7 @@ def test_stream_and_single_share_receipts(bridge: Bridge) -> None:
 
 def test_a_reader_that_stops_stalls_the_door(bridge: Bridge) -> None:
     """B41: nothing is read ahead without bound, and memory does not grow."""
-    probe = lines(bridge, bridge.request("probe", {"phase": "manifest"}))
+    probe = lines(bridge.request("probe", {"phase": "manifest"}))
     door = bridge.start("--stream")
     assert door.stdin is not None
     os.set_blocking(door.stdin.fileno(), False)
@@ -133,7 +131,7 @@ def test_a_closed_reader_ends_a_stream(bridge: Bridge) -> None:
     door = bridge.start("--stream", stdout=writing)
     os.close(writing)
     os.close(reading)
-    _, err = door.communicate(lines(bridge, bridge.prepare("r-1")), timeout=60)
+    _, err = door.communicate(lines(bridge.prepare("r-1")), timeout=60)
     assert door.returncode == 4
     assert b"Traceback" not in err
     assert Room().ask(bridge.prepare("r-1"))[0] == "stale_state"
@@ -145,7 +143,7 @@ def test_a_signal_ends_a_stream_behind_the_request_in_hand(bridge: Bridge) -> No
     door = bridge.start("--stream")
     assert door.stdin is not None
     assert door.stdout is not None
-    door.stdin.write(lines(bridge, bridge.prepare("r-1")))
+    door.stdin.write(lines(bridge.prepare("r-1")))
     door.stdin.flush()
     assert Reply.of(door.stdout.readline(), None).word == "ok"
     door.send_signal(signal.SIGINT)
@@ -156,7 +154,7 @@ def test_a_signal_ends_a_stream_behind_the_request_in_hand(bridge: Bridge) -> No
 def test_memory_stays_flat(bridge: Bridge) -> None:
     """B45 B41: over thousands of requests; the ten thousand pairs are a benchmark."""
     missing = TrialKey("task-a", "profile-full", 7)
-    requests = lines(bridge, bridge.checkpoint(missing, "failed"), {"no": "request"})
+    requests = lines(bridge.checkpoint(missing, "failed"), {"no": "request"})
     with bridge.stream() as stream:
         assert stream.process.stdin is not None
         assert stream.process.stdout is not None

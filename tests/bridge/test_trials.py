@@ -17,7 +17,6 @@ from tests.support.trials import CONTENT, LIMITED, PROFILE, RUNTIME, SAFE, curso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 SAMPLES = count(1)
 WAIVED = {
@@ -369,7 +368,7 @@ def test_evidence_that_is_absent_or_malformed(stream: Stream, name: str) -> None
 # Precedence.
 
 
-def test_the_earlier_fault_answers(stream: Stream, tmp_path: Path) -> None:
+def test_the_earlier_fault_answers(stream: Stream) -> None:
     """B25: envelope, root, receipt, meaning, version, state, breach, files, proofs, budget."""
     case = Case(stream, CONTENT, budget=LIMITED).filled()
     breach = {"isolation_evidence": SAFE | {"fresh_session": False}}

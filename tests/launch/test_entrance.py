@@ -93,6 +93,13 @@ class TestWhatCannotBeOpened:
         (house.package / "providers").rmdir()
         house.run().refused("runtime_manifest_unavailable")
 
+    @pytest.mark.parametrize("mode", [0o775, 0o757])
+    def test_a_folder_above_the_package_that_others_can_write(self, house: House, mode: int) -> None:
+        """B15: they could put another package there."""
+        house.package.parent.chmod(mode)
+        told = house.run().refused("runtime_manifest_unavailable")
+        assert "eval, the folder above skill_effectiveness, can be written by others" in told
+
     def test_a_distribution_that_is_missing(self, house: House) -> None:
         house.distribution("rfc8785", {"rfc8785.py": b""}).unlink()
         house.run().refused("runtime_manifest_unavailable")

@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from jsonschema import Draft202012Validator
 
@@ -247,7 +247,7 @@ class Stream:
         """What people were told so far."""
         return self._told.read_text(encoding="utf-8")
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:

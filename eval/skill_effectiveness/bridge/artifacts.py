@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.bridge.envelope import Envelope
     from skill_effectiveness.evidence.surroundings import Surroundings
+    from skill_effectiveness.protocol.gates import PilotGates
 
 ROOTED: Final = frozenset({Action.PREPARE, Action.CHECKPOINT, Action.EVALUATE})
 
@@ -50,6 +51,7 @@ class Way:
         still_bound: demands that the code is what was bound; BridgeError `unsupported_evaluator`.
         defer: from here on, signals wait.
         lock_wait: seconds.
+        gates: the frozen ones; read for each request if absent.
     """
 
     around: Surroundings
@@ -59,6 +61,7 @@ class Way:
     still_bound: Callable[[], None]
     defer: Callable[[], None]
     lock_wait: float = LOCK_WAIT_SECONDS
+    gates: PilotGates | None = None
 
 
 def act(envelope: Envelope, way: Way) -> dict[str, JsonValue]:
@@ -82,7 +85,7 @@ def _act(envelope: Envelope, way: Way) -> dict[str, JsonValue]:
     with _opened(envelope.artifact_root, way) as root:
         way.admit(str(root.path))
         # Before the lock of the receipts: its identity is noted under a lock of its own.
-        store = TrialStore(root)
+        store = TrialStore(root, way.gates)
         with closing(Ledger(root)) as ledger, ledger.locked(way.lock_wait, envelope.action.value):
             steps = Steps(partial(_look, store), partial(planner, store), way.still_bound, way.defer)
             return carry_out(ledger, envelope, way.binding, steps)

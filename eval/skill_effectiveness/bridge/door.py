@@ -108,7 +108,7 @@ def respond(data: bytes, house: House) -> Answer:
     request_id = UNVALIDATED_REQUEST
     try:
         envelope = read_envelope(read_request(data))
-        check_payload(envelope, house.shapes)
+        check_payload(envelope, lambda: house.shapes, house.fits)
         request_id = envelope.request_id
         house.check_drift()
         if envelope.action is Action.PROBE:

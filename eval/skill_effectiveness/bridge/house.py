@@ -18,6 +18,7 @@ from skill_effectiveness.bridge.probe import (
     check_pin,
     configuration,
     full_result,
+    is_pinned,
 )
 from skill_effectiveness.bridge.shapes import Shapes
 from skill_effectiveness.bridge.words import Action, BridgeError, ReasonCode
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.bridge.interruptions import Interruptions
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.launch.entrance import Bridged, Started
+    from skill_effectiveness.protocol.gates import PilotGates
 
 ARTIFACTS: Final = "skill_effectiveness.bridge.artifacts"
 VERDICTS: Final = "skill_effectiveness.bridge.verdicts"
@@ -64,6 +66,10 @@ class House:
         """The types of every payload."""
         return Shapes(self.installation.frozen(REQUEST_SCHEMA_FILE))
 
+    def fits(self, pinned: object) -> bool:
+        """Whether a pin is the manifest of this installation."""
+        return is_pinned(pinned, self.installation)
+
     @cached_property
     def _configuration(self) -> dict[str, Any]:
         return configuration(self.installation)
@@ -90,6 +96,13 @@ class House:
         from skill_effectiveness.evidence.root import find_checkout  # noqa: PLC0415 - likewise
 
         return find_checkout(self.around.fs, Path(self._bridged.checkout) / "bridge.py")
+
+    @cached_property
+    def _gates(self) -> PilotGates:
+        """The frozen gates, read before any root is opened."""
+        from skill_effectiveness.protocol.gates import load_gates  # noqa: PLC0415 - no probe needs the models
+
+        return load_gates(self.around.fs)
 
     def probe(self, envelope: Envelope) -> tuple[dict[str, Any], dict[str, Any]]:
         """Binding and result of a probe.
@@ -131,6 +144,7 @@ class House:
             admit=self._bridged.guard.admit,
             still_bound=self.check_drift,
             defer=self._interruptions.defer,
+            gates=self._gates,
         )
         return way
 

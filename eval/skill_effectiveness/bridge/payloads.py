@@ -15,7 +15,7 @@ from skill_effectiveness.bridge.envelope import mismatch
 from skill_effectiveness.bridge.words import Action, BridgeError, ReasonCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from skill_effectiveness.bridge.envelope import Envelope
     from skill_effectiveness.bridge.shapes import Shapes
@@ -66,8 +66,13 @@ _DEFINITIONS: Final = {
 _DIGEST_FORM: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-def check_payload(envelope: Envelope, shapes: Shapes) -> None:
+def check_payload(envelope: Envelope, shapes: Callable[[], Shapes], fits: Callable[[object], bool]) -> None:
     """Demand the members and types of the action.
+
+    Args:
+        envelope: whose payload it is.
+        shapes: gives the types of every payload.
+        fits: whether a pin is the very manifest of this installation, which then has the right types.
 
     Raises:
         BridgeError: `protocol_mismatch`.
@@ -76,7 +81,9 @@ def check_payload(envelope: Envelope, shapes: Shapes) -> None:
     needed = _NEEDED[action]
     if not needed <= payload.keys() <= needed | _OPTIONAL[action]:
         raise mismatch("payload fields")
-    place = shapes.misfit(_DEFINITIONS[action], dict(payload), besides=DECLARATIONS)
+    if payload.get("phase") == "full" and fits(payload.get("pinned_manifest")):
+        return
+    place = shapes().misfit(_DEFINITIONS[action], dict(payload), besides=DECLARATIONS)
     if place is not None:
         raise mismatch(f"type of payload{place}")
     _CHECKS[action](payload)

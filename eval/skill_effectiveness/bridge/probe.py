@@ -6,6 +6,7 @@ published response schema, which is generated from the models and pinned like al
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +14,7 @@ from skill_effectiveness.bridge.words import Action, BridgeError, ReasonCode
 from skill_effectiveness.evidence.canonical import digest_bytes, digest_object
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsops import RealFs, read_public
-from skill_effectiveness.evidence.strict import Profile, read_json
-from skill_effectiveness.launch.bridge_manifest import object_hash
+from skill_effectiveness.launch.bridge_manifest import object_hash, plain_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,9 +55,10 @@ class Installation:
             data = read_public(RealFs(), self.checkout / path, LIMIT)
             if digest_bytes(data) != bound:
                 raise BridgeError(ReasonCode.UNSUPPORTED_EVALUATOR, "a frozen input changed")
-            return read_json(data, Profile.DOCUMENT)
         except EvidenceError as error:
             raise BridgeError(ReasonCode.UNSUPPORTED_EVALUATOR, error.code.value) from error
+        # Not read strictly: these are our own bytes.
+        return json.loads(data)
 
 
 def configuration(installation: Installation) -> dict[str, Any]:
@@ -74,8 +75,9 @@ def configuration(installation: Installation) -> dict[str, Any]:
         if row["path"].startswith(PROFILE_ARMS)
     ]
     return {
-        "pilot_gates_hash": digest_object(installation.frozen(GATES_FILE)),
-        "profile_arm_templates": {arm["arm_id"]: digest_object(arm) for arm in arms},
+        # Frozen numbers are portable (evidence.md section 3), so either way gives the same digest.
+        "pilot_gates_hash": object_hash(installation.frozen(GATES_FILE)),
+        "profile_arm_templates": {arm["arm_id"]: object_hash(arm) for arm in arms},
         "registry_schemas": sorted(words["RegistrySchema"]["enum"]),
         "evidence_tiers": sorted(words["EvidenceTierName"]["enum"]),
         "advisory_waivable_items": sorted(words["WaivableItem"]["enum"]),
@@ -87,14 +89,21 @@ def configuration(installation: Installation) -> dict[str, Any]:
     }
 
 
+def is_pinned(pinned: object, installation: Installation) -> bool:
+    """Whether a pin is the manifest of the files as they are, to the last byte of its canonical form.
+
+    By bytes, because in Python true equals 1 and 1.0 does.
+    """
+    return plain_bytes(pinned) == plain_bytes(installation.manifest)
+
+
 def check_pin(pinned: Mapping[str, Any], installation: Installation) -> None:
     """Demand that the installation is the pinned one, and that both ways to a digest agree.
 
     Raises:
         BridgeError: `unsupported_evaluator`.
     """
-    said = {name: member for name, member in pinned.items() if name != "manifest_hash"}
-    if pinned.get("manifest_hash") != digest_object(said) or pinned != installation.manifest:
+    if not is_pinned(pinned, installation):
         raise BridgeError(ReasonCode.UNSUPPORTED_EVALUATOR, "not what was pinned")
     if digest_object(CONSTANT) != object_hash(CONSTANT):
         raise BridgeError(ReasonCode.UNSUPPORTED_EVALUATOR, "two digests of one value")

@@ -293,8 +293,8 @@ def _unbound(error: ExecutableError | EvidenceError) -> CalibrationError:
 
 
 def _why(error: ExecutableError | EvidenceError) -> str:
-    """The code, and that of what is behind it where the code alone says too little."""
-    behind = error.__cause__
+    """The code, and that of what is behind it where people need both."""
+    behind = error.__cause__ if error.code is ExecutableCode.NO_SESSION_FOLDERS else None
     return f"{error.code}, {behind.code}" if isinstance(behind, EvidenceError) else error.code.value
 
 

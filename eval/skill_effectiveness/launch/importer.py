@@ -26,12 +26,12 @@ import errno
 import hashlib
 import sys
 from contextlib import contextmanager
+from functools import cached_property
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.launch.distributions import Distributions
 from skill_effectiveness.launch.faults import DriftError, LaunchError, UnloadableError
 from skill_effectiveness.launch.library import Library, Places, site_folders
 from skill_effectiveness.launch.manifest import PACKAGE, entry_digests, record_digests
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
 
     from skill_effectiveness.launch.code_cache import CodeCache
+    from skill_effectiveness.launch.distributions import Distributions
     from skill_effectiveness.launch.start import FirstFinder
 
 SOURCE_SUFFIX: Final = ".py"
@@ -59,7 +60,8 @@ class Importer(Loader):
         Args:
             manifest: what is bound.
             first: what loaded the modules of `launch` that run already, from the tree of the door.
-            cache: of code that was compiled from sources with the same bytes; none if absent.
+            cache: of code that was compiled from sources with the same bytes; none if absent. With one, the
+                RECORDs are read when the first distribution is needed, and may be refused then.
 
         Raises:
             DriftError: one of those is not bound or could come from two places, or the distributions are not
@@ -74,16 +76,24 @@ class Importer(Loader):
         self._refusal: LaunchError | None = None
         self._places = Places()
         self._library = Library()
-        self._distributions = Distributions(
-            site_folders(),
-            record_digests(manifest),
-            self._places,
-            self._remembering,
-        )
+        self._records = record_digests(manifest)
+        self._site = site_folders()
+        self._reading_records = False
+        if cache is None:
+            _ = self._distributions
         for relative, source in first.sources.items():
             self._adopt(f"{PACKAGE}/{relative}", source)
         for name in first.modules:
             self._own(name)
+
+    @cached_property
+    def _distributions(self) -> Distributions:
+        """Read when the first module of one is asked for, by a door that has no time to do it before."""
+        self._reading_records = True
+        from skill_effectiveness.launch.distributions import Distributions  # noqa: PLC0415 - likewise
+
+        self._reading_records = False
+        return Distributions(self._site, self._records, self._places, self._remembering)
 
     def install(self) -> None:
         """Answer for every import from now on.
@@ -182,13 +192,23 @@ class Importer(Loader):
     def _foreign(self, fullname: str) -> ModuleSpec | None:
         """A module of the standard library or of a bound distribution."""
         library = self._library.find(fullname)
-        if library is not None and self._refusal is not None:
-            return library  # whoever reports the refusal may need it
+        if library is not None and (self._refusal is not None or self._reading_records):
+            return library  # whoever reports the refusal, or reads the RECORDs, may need it
+        if library is not None and not self._is_installed(fullname.partition(".")[0]):
+            return library
         self._demand_none_refused()
         third = self._distributions.find(fullname)
         if library is not None and third is not None:
             raise DriftError(f"The module {fullname} is in the standard library and in a distribution.")
         return library or third
+
+    def _is_installed(self, top: str) -> bool:
+        """Whether a site folder has anything of a name."""
+        return any(
+            name == top or name.startswith(f"{top}.")
+            for folder in self._site
+            for name in self._places.inside(folder)
+        )
 
     def _own(self, fullname: str) -> ModuleSpec | None:
         """A module of the package, from the door's tree."""

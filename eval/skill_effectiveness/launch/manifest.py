@@ -12,7 +12,6 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
-import platform
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -131,6 +130,8 @@ def _expand(top: Path, pattern: str) -> Sequence[str]:
 
 def _interpreter(executable: Path) -> dict[str, str]:
     """The interpreter's kind, version and bytes."""
+    import platform  # noqa: PLC0415 - slow to load, and not every door needs it
+
     try:
         resolved = executable.resolve(strict=True)
     except (OSError, RuntimeError) as error:
