@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_OUT ?= $(shell mktemp -d "$${TMPDIR:-/tmp}/skill-effectiveness-demo.XXXXXX")
-JOBS ?= 2
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 .PHONY: help setup demo test lint format bench statements schemas contract wheel clean
 
@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml
 # Code and frozen inputs that others could write are refused when they are hashed; some umasks make clones so.
 .PHONY: modes
 modes: ## take group and world write permission off code and frozen inputs
-	@chmod go-w . && chmod -R go-w eval arms fixtures schemas run.py
+	@chmod go-w . && chmod -R go-w eval arms fixtures schemas conformance run.py bridge.py
 
 demo: $(STAMP) modes ## a whole study with a planted effect, from examined reviewers to a verified bundle and its report
 	@out="$(DEMO_OUT)"; $(BIN)/python run.py reviewers demo --out "$$out/reviewers" && \
