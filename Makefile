@@ -7,10 +7,10 @@ STAMP := $(VENV)/.installed
 DEMO_OUT ?= $(shell mktemp -d "$${TMPDIR:-/tmp}/skill-effectiveness-demo.XXXXXX")
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help setup demo test lint format bench statements schemas contract wheel clean
+.PHONY: help setup demo test test-slow lint format bench statements schemas contract wheel clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## create the virtual environment with every dependency
 
@@ -31,8 +31,11 @@ demo: $(STAMP) modes ## a whole study with a planted effect, from examined revie
 	@out="$(DEMO_OUT)"; $(BIN)/python run.py reviewers demo --out "$$out/reviewers" && \
 		$(BIN)/python run.py study demo --out "$$out/study"
 
-test: $(STAMP) modes ## every test that needs no real agent command line
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m "not realcli"
+test: $(STAMP) modes ## the tests, but for those marked slow and those that need a real agent command line
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m "not realcli and not slow"
+
+test-slow: $(STAMP) modes ## the tests that start many processes or write thousands of files
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m "slow and not realcli"
 
 lint: $(STAMP) ## format, lint, types, floors, generated schemas
 	@$(BIN)/ruff format --check .

@@ -16,11 +16,15 @@ from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.protocol.gates import EvidenceTierName, WaivableItem, gates_hash, load_gates
 from skill_effectiveness.protocol.registries import RULES, RegistrySchema
-from tests.support.bridge import ISOLATED, Bridge, Json, Reply, copy_checkout
+from tests.support.bridge import ISOLATED, Bridge, Json, Reply, Stream, copy_checkout
+from tests.support.trials import RUNTIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
 
 ROOTED = ("probe", "prepare")
 
@@ -163,20 +167,19 @@ def test_the_configuration_is_that_of_the_models(bridge: Bridge) -> None:
 )
 @pytest.mark.parametrize("rehashed", [False, True])
 def test_a_pin_of_something_else(
-    bridge: Bridge,
+    stream: Stream,
     change: Callable[[Json], object],
     rehashed: bool,  # noqa: FBT001 - both
 ) -> None:
     """B9: with one entry or member changed, also when its own hash fits."""
-    with bridge.stream() as stream:
-        asked = stream.ask(bridge.request("probe", {"phase": "manifest"}))
-        pin = json.loads(json.dumps(asked.result["runtime_manifest"]))
-        change(pin)
-        if rehashed:
-            pin["manifest_hash"] = digest_object({k: v for k, v in pin.items() if k != "manifest_hash"})
-            if pin == asked.result["runtime_manifest"]:
-                return
-        reply = stream.ask(bridge.request("probe", {"phase": "full", "pinned_manifest": pin}))
+    asked = stream.ask(stream.bridge.request("probe", {"phase": "manifest"}))
+    pin = json.loads(json.dumps(asked.result["runtime_manifest"]))
+    change(pin)
+    if rehashed:
+        pin["manifest_hash"] = digest_object({k: v for k, v in pin.items() if k != "manifest_hash"})
+        if pin == asked.result["runtime_manifest"]:
+            return
+    reply = stream.ask(stream.bridge.request("probe", {"phase": "full", "pinned_manifest": pin}))
     assert reply.word == "unsupported_evaluator"
     assert reply.document["status"] == "blocked"
 
@@ -405,23 +408,34 @@ TRIED = {
 }
 
 
-@pytest.mark.parametrize("name", TRIED)
-def test_the_hook_stops(own: Bridge, name: str) -> None:
-    """B16: tried by the room itself, in the middle of a request."""
-    outside = own.folder / "outside"
-    (own.folder / "outside-there").write_text("")
+@pytest.fixture(scope="module")
+def tempted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
+    """A bridge whose room tries whatever a request says, in the middle of a preparation."""
+    folder = tmp_path_factory.mktemp("tempted")
+    own = Bridge(folder, copy_checkout(folder / "copy" / "checkout"))
     room = place_of(own, "skill_effectiveness/bridge/trial_requests.py")
-    tried = f"import os\nOUTSIDE = {str(outside)!r}\n{TRIED[name]}\n"
     code = room.read_text()
-    start = code.index("    fields = {name: value")
-    body = "".join(f"    {line}\n" for line in tried.splitlines())
-    room.write_text(code[:start] + body + code[start:])
-    reply = own.ask(own.prepare())
-    assert (reply.word, reply.exit_code) == ("unknown_finality", 4)
+    start = code.index("    order = read_order(")
+    tried = "    import os\n    exec(fields['runtime']['tried'], {'os': os})\n"
+    room.write_text(code[:start] + tried + code[start:])
+    (folder / "outside-there").write_text("")
+    with own.stream() as served:
+        yield served
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_the_hook_stops(tempted: Stream, name: str) -> None:
+    """B16: tried by the room itself, in the middle of a request."""
+    own = tempted.bridge
+    outside = own.folder / "outside"
+    crashes = own.state / "skill-effectiveness" / "crash"
+    before = set(crashes.iterdir()) if crashes.exists() else set()
+    runtime = RUNTIME | {"tried": f"OUTSIDE = {str(outside)!r}\n{TRIED[name]}"}
+    assert tempted.ask(own.prepare(f"t-{name}", runtime=runtime)).word == "unknown_finality"
     assert not outside.exists()
     assert (own.folder / "outside-there").exists()
-    crashes = list((own.state / "skill-effectiveness" / "crash").iterdir())
-    assert "GuardedError" in crashes[0].read_text()
+    (crash,) = set(crashes.iterdir()) - before
+    assert "GuardedError" in crash.read_text()
 
 
 def test_a_library_that_prints(own: Bridge) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tests.support.bridge import Json
 
+pytestmark = pytest.mark.slow
+
 
 def ask(request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     word, result = Room().ask(request)

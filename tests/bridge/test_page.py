@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from skill_effectiveness.bridge.messages import Request
 from skill_effectiveness.bridge.words import BridgeError, ReasonCode
 from skill_effectiveness.evidence.documents import parse
@@ -17,6 +19,9 @@ from tests.support.private import REPOSITORY
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
 
 PAGE = (REPOSITORY / "docs" / "bridge.md").read_text(encoding="utf-8")
 CONTROLLER = REPOSITORY / "docs" / "bridge_controller.py"

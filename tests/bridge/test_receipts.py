@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
+
 KEY = TrialKey("task-a", "profile-full", 1)
 
 

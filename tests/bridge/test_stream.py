@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 def lines(*requests: object) -> bytes:
     return b"".join(json.dumps(one).encode() + b"\n" for one in requests)

@@ -18,6 +18,9 @@ from tests.support.trials import CONTENT, LIMITED, PROFILE, RUNTIME, SAFE, curso
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+pytestmark = pytest.mark.slow
+
+
 SAMPLES = count(1)
 WAIVED = {
     "complete_access_audit": {"access_audit_complete": False},

@@ -29,6 +29,9 @@ from tests.support.trials import CONTENT, LIMITED, PROFILE, SAFE, cursor
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
+
 KEY = TrialKey("task-a", "profile-full", 1)
 OTHERS: tuple[Json, ...] = (5, 1.5, "x", True, None, [], {}, [[]], [{}])
 

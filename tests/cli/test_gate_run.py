@@ -11,7 +11,7 @@ import pytest
 from skill_effectiveness.trials.summary import machine_hash, parse_summary
 from tests.support.commands import no_traceback, run, steers
 from tests.support.pilots import Ending, Pilot, name_of
-from tests.support.private import REPOSITORY, content, wrong_modes
+from tests.support.private import REPOSITORY, content, imprint, wrong_modes
 from tests.support.trials import CONTENT
 
 if TYPE_CHECKING:
@@ -83,6 +83,22 @@ def test_it_says_the_same_without_the_store(command: Callable[..., Said], pilot:
     assert said.document["gate_status"] == "pass"
     assert said.document["failures"] == []
     assert said.document["coverage_limitations"] == ["live_matched_call_gate", "mount_evidence"]
+
+
+def test_store_and_bundle_stay_as_they_are(command: Callable[..., Said], pilot: Pilot) -> None:
+    """T9: judging only looks, also into a store at a place where it never was."""
+    pilot.place.root = pilot.place.root.rename(pilot.place.base / "moved")
+    line = words(pilot)
+    before = imprint(pilot.place.root), imprint(pilot.bundle)
+    assert command(*line).code == 0
+    assert (imprint(pilot.place.root), imprint(pilot.bundle)) == before
+
+
+def test_a_store_that_is_none(command: Callable[..., Said], home: Path, pilot: Pilot) -> None:
+    """T54: refused, and it is not made one."""
+    (home / "empty").mkdir(mode=0o700)
+    assert "no store of trials" in command(*words(pilot, "--store", "empty")).refusal
+    assert list((home / "empty").iterdir()) == []
 
 
 def test_a_fail(command: Callable[..., Said], home: Path, pilot: Pilot) -> None:

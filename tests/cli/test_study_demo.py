@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     Command = Callable[..., Said]
 
+pytestmark = pytest.mark.slow
+
+
 REPORTED = [
     "gate_status", "verdict_tier", "conclusion", "effect", "interval", "p", "tasks", "to_decide_tasks",
     "result",

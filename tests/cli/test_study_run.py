@@ -25,6 +25,9 @@ from tests.support.studies import bench, example
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
+
 RUN_KEYS = ["run_status", "slots", "ended", "attempts", "tokens", "cost_units"]
 WATCH_KEYS = ["state", "slots", "ended", "classes", "tokens", "cost_units", "eta"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,14 +13,14 @@ import skill_effectiveness.cli.trials as page
 from skill_effectiveness.trials.checkpoint import checkpoint
 from skill_effectiveness.trials.models import TrialKey
 from skill_effectiveness.trials.prepare import prepare
+from tests.support.bundles import judged, report, seal
 from tests.support.commands import Said, no_traceback, steers
 from tests.support.crash_images import fast_folder
-from tests.support.private import content
+from tests.support.private import content, imprint
 from tests.support.trials import LIMITED, SAFE, Json, Place, cursor, order, put, put_lines, request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     Command = Callable[..., Said]
 
@@ -163,11 +165,74 @@ class TestVerify:
         assert (said.code, "isolation_breach" in said.err) == (2, True)
 
 
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a study R, judged and reported, with its bundle B and the public key."""
+    folder = tmp_path_factory.mktemp("looked-at")
+    with judged(folder, models=()) as made:
+        report(made)
+        seal(made)
+    shutil.copyfile(folder / "state" / "keys" / "study.pub", folder / "study.pub")
+    return folder
+
+
+def looks(store: Path, trial: str) -> list[list[str | Path]]:
+    """The three command lines over a store."""
+    return [["trials", "list", store], ["trials", "show", store, trial], ["trials", "verify", store, trial]]
+
+
+class TestLooking:
+    """Nothing below the folder that is looked at is written, made or touched."""
+
+    @pytest.mark.parametrize("which", ["made", "copied", "moved"])
+    def test_into_a_store(self, command: Command, place: Place, which: str) -> None:
+        """T9 T56: where it was made and anywhere else; its identity is read as it is."""
+        root = place.root if which == "made" else place.base / which
+        if which == "copied":
+            shutil.copytree(place.root, root)
+        elif which == "moved":
+            place.root.rename(root)
+        before = imprint(root)
+        for words in looks(root, KEYS[0].path):
+            assert (command(*words).code, imprint(root)) == (0, before)
+        assert json.loads((root / "root.json").read_bytes())["located_at"] == [str(place.root)]
+
+    def test_a_refusal_writes_nothing_either(self, command: Command, place: Place) -> None:
+        """T54: a trial that is missing, one that drifted, an identity that is none."""
+        moved = place.root.rename(place.base / "moved")
+        put(moved / "trials" / KEYS[0].path / "outcome" / "result.json", b"{}")
+        before = imprint(moved)
+        for words in (*looks(moved, "task-a/profile-full/sample-009")[1:], ["trials", "verify", moved]):
+            assert (command(*words).code, imprint(moved)) == (2, before)
+        put(moved / "root.json", b"{}\n")
+        before = imprint(moved)
+        for words in looks(moved, KEYS[0].path):
+            assert (command(*words).code, imprint(moved)) == (2, before)
+
+    @pytest.mark.parametrize("name", ["R", "B"])
+    def test_into_a_study_and_its_bundle(self, command: Command, study: Path, home: Path, name: str) -> None:
+        """T56 S60: a bundle that was looked at still verifies, and verifying it writes nothing."""
+        for folder in (study / name, Path(shutil.copytree(study / name, home / name))):
+            before = imprint(folder)
+            trial = next(iter(command("trials", "list", folder, "--json").document.keys() - {"trials"}))
+            for words in looks(folder, trial.removeprefix("trial.")):
+                assert (command(*words).code, imprint(folder)) == (0, before)
+            assert command("journal", "verify", folder / "journal", "--without-state").code == 0
+            if name == "B":
+                said = command("verify", folder, "--pub", study / "study.pub")
+                assert (said.code, said.values["verify_status"]) == (0, "pass")
+            else:
+                assert command("study", "status", folder).code == 0
+                assert command("study", "watch", folder, "--once").code == 0
+            assert imprint(folder) == before
+
+
 @pytest.mark.parametrize("words", [["list"], ["show", KEYS[0].path], ["verify"]])
 def test_something_unforeseen(
-    command: Command, place: Place, monkeypatch: pytest.MonkeyPatch, words: list[str]
+    command: Command, place: Place, home: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
-    """T53: exit 70, one line, and a crash file in the store without any payload."""
+    """T53: exit 70, one line, and a crash file without any payload; not in the store, which may be sealed."""
+    before = imprint(place.root)
 
     def broken(*_: Json) -> None:
         raise RuntimeError("secret payload")
@@ -178,6 +243,7 @@ def test_something_unforeseen(
     assert (said.code, said.out) == (70, "")
     assert no_traceback(said)
     assert "secret" not in said.err
-    (crash,) = (place.root / "crash").iterdir()
+    assert imprint(place.root) == before
+    (crash,) = (home / ".local/state/skill-effectiveness/crash").iterdir()
     assert json.loads(crash.read_bytes())
     assert b"secret payload" not in crash.read_bytes()

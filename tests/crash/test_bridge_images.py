@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
+
 KEY = TrialKey("task-a", "profile-full", 1)
 FLOORS = {"checkpoint": 25, "prepare": 45, "first": 60}
 

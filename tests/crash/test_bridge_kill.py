@@ -10,6 +10,9 @@ import pytest
 from tests.support.crash_images import fast_folder
 from tests.support.private import child_output
 
+pytestmark = pytest.mark.slow
+
+
 KILL = """
 import itertools, json, os, pathlib, signal, sys
 from skill_effectiveness.evidence.fsops import RealFs

@@ -84,6 +84,19 @@ def content(folder: Path) -> dict[str, bytes]:
     }
 
 
+def imprint(folder: Path) -> dict[str, tuple[object, ...]]:
+    """All that a write would change of a folder and what is below it: names, modes, inodes, times of change
+    and bytes.
+    """
+    found = {}
+    for path in (folder, *folder.rglob("*")):
+        status = path.lstat()
+        data = path.read_bytes() if stat.S_ISREG(status.st_mode) else None
+        about = (status.st_mode, status.st_ino, status.st_mtime_ns, data)
+        found[path.relative_to(folder).as_posix()] = about
+    return found
+
+
 def run_child(
     code: str, *arguments: object, prefix: tuple[str, ...] = (), timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:

@@ -148,6 +148,7 @@ class TestASoundPilot:
         put(folder / "person-1.json", json.dumps(said).encode())
         assert pilot.evaluate().result == before
 
+    @pytest.mark.slow
     def test_each_trial_is_opened_exactly_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """T48: 5,000 trials, counted where a trial's folder is opened."""
         pilot = many(tmp_path, 5_000)

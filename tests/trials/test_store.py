@@ -20,9 +20,9 @@ from skill_effectiveness.trials.faults import TrialCode, TrialError
 from skill_effectiveness.trials.models import TrialKey, document_line
 from skill_effectiveness.trials.prepare import prepare
 from skill_effectiveness.trials.replay import replay
-from skill_effectiveness.trials.store import TrialStore, parse_document, read_document
+from skill_effectiveness.trials.store import TrialStore, check_identity, parse_document, read_document
 from tests.support.crash_images import fast_folder
-from tests.support.private import listing, surroundings, wrong_modes
+from tests.support.private import imprint, listing, surroundings, wrong_modes
 from tests.support.trials import (
     LIMITED,
     PROFILE,
@@ -120,6 +120,41 @@ class TestIdentity:
         with place.open() as store:
             other = TrialKey("task-a", "profile-full", 2)
             assert store.location(KEY) != store.location(other)
+
+
+class TestLook:
+    def test_reads_at_a_new_place_and_notes_nothing(self, place: Place) -> None:
+        """T9: what replay needs is known all the same."""
+        with place.open() as store:
+            prepare(store, order())
+        first = str(place.root)
+        place.root = place.root.rename(place.root.with_name("moved"))
+        before = imprint(place.root)
+        fs = RecordingFs(RealFs())
+        with TrialStore.look(place.root, around=surroundings(fs), checkout=None) as store:
+            assert store.located_at == (first, str(place.root))
+            with store.demand_trial(KEY) as trial:
+                check_identity(store, KEY, read_document(trial))
+        assert fs.steps == []
+        assert imprint(place.root) == before
+
+    def test_a_store_looked_at_locks_nothing(self, place: Place) -> None:
+        with place.open() as store:
+            prepare(store, order())
+        before = imprint(place.root)
+        with TrialStore.look(place.root, around=surroundings(), checkout=None) as store:
+            for held in (store.holding(KEY), store.preparing(KEY)):
+                with pytest.raises(ValueError, match="only looked at"), held:
+                    pass
+        assert imprint(place.root) == before
+
+    def test_a_folder_that_is_no_store(self, place: Place) -> None:
+        """T54: told by a sentence, and closed."""
+        place.root.mkdir(mode=0o700)
+        with pytest.raises(TrialError, match="no store of trials") as caught:
+            TrialStore.look(place.root, around=surroundings(), checkout=None)
+        assert caught.value.code is TrialCode.TRIAL_MISSING
+        assert listing(place.root) == []
 
 
 class TestKeys:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -75,6 +76,7 @@ def main(started: Started) -> int:
 
 def _serve(started: Started, house: House, interruptions: Interruptions) -> int:
     """Requests line by line, each answered before the next is read."""
+    gc.enable()
     interruptions.defer()
     _tell(f"ready {house.around.pid} {started.manifest['manifest_hash']}")
     served = 0

@@ -6,6 +6,7 @@ loaded and verified; so the order in which things are loaded is decided here.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 from functools import cached_property
@@ -125,6 +126,7 @@ class House:
             BridgeError: every reason that was foreseen.
             LaunchError: the code is not what was bound.
         """
+        gc.enable()
         artifacts = self._load(ARTIFACTS)
         if envelope.action is Action.EVALUATE:
             self._load(VERDICTS)

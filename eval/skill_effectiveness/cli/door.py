@@ -54,7 +54,10 @@ def machine_id(places: Sequence[Path] = MACHINE_ID_FILES) -> str | None:
 
 
 def absolute(path: str | Path) -> Path:
-    """A path as the person meant it: relative ones start at the working folder.
+    """A path as the person meant it: relative ones start at the working folder, `..` is taken out.
+
+    Only where no link stands before the `..`: behind one it means another folder than the one that was typed,
+    so it stays, and a private folder is refused for it.
 
     Raises:
         Refusal: `working_folder_missing`, `path_too_long`.
@@ -66,7 +69,23 @@ def absolute(path: str | Path) -> Path:
             CommandCode.PATH_TOO_LONG,
             f"A path has {size} bytes, and the system takes {LONGEST_PATH} at most; choose a shorter one.",
         )
-    return whole
+    return _without_steps_up(whole)
+
+
+def _without_steps_up(whole: Path) -> Path:
+    """The path without `..`, where taking it out of the text leads to the same folder."""
+    parts = whole.parts
+    if ".." not in parts:
+        return whole
+    behind = len(parts) - parts[::-1].index("..")
+    typed = str(Path(*parts[:behind]))
+    plain = os.path.normpath(typed)
+    try:
+        real = surroundings().fs.resolve(typed)
+    except (OSError, ValueError):
+        # Whoever opens it says what is wrong with it.
+        return whole
+    return Path(plain, *parts[behind:]) if real == plain else whole
 
 
 def _working_folder() -> Path:

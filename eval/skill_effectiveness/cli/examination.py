@@ -68,10 +68,20 @@ Rate = Annotated[
 
 def reviewer_calibration(  # one parameter per option is what a command line is
     *,
-    provider: Annotated[ProviderName, typer.Option(help="Whose command line.")],
-    model: Annotated[str, typer.Option(help="The exact model.")],
-    reviewer_family: Annotated[str, typer.Option(help="The family the reviewer votes as.")],
+    provider: Annotated[
+        ProviderName, typer.Option(help="Whose command line; this version examines codex and simulated only.")
+    ],
     out: Annotated[Path, typer.Option(help="Private folder of the examination, outside any checkout.")],
+    model: Annotated[
+        str | None,
+        typer.Option(help="The exact model; left out only for a simulated reviewer.", show_default=False),
+    ] = None,
+    reviewer_family: Annotated[
+        str | None,
+        typer.Option(
+            help="The family the reviewer votes as; left out only for a simulated one.", show_default=False
+        ),
+    ] = None,
     codex_path: Program = None,
     claude_path: Program = None,
     opencode_path: Program = None,
@@ -102,6 +112,8 @@ def reviewer_calibration(  # one parameter per option is what a command line is
     values = (accuracy, position_bias, flakiness, refusal_rate, seed)
     given = {name: value for name, value in zip(SETTINGS, values, strict=True) if value is not None}
     program = matching_program(provider, programs, given)
+    model = _named("model", model, provider)
+    reviewer_family = _named("reviewer-family", reviewer_family, provider)
     plan = ExaminationPlan(model, reviewer_family, repeats, timeout_seconds, bank)
     demand_plan(plan, provider)
     # Before the folder is made: whoever names a program that is not there finds nothing to clean up.
@@ -117,6 +129,19 @@ def reviewer_calibration(  # one parameter per option is what a command line is
     sheets.show(sheet, {reviewer_family: found.calibration_status})
     screen.results(result_values(found, reviewer_family), as_json=as_json)
     return ExitCode.NOT_PASSED if found.calibration_status == "fail" else ExitCode.DONE
+
+
+def _named(option: str, given: str | None, provider: ProviderName) -> str:
+    """What was given; a simulated reviewer is called what it is where nothing was.
+
+    Raises:
+        Refusal: `usage`: a real reviewer without it.
+    """
+    if given is not None:
+        return given
+    if provider is ProviderName.SIMULATED:
+        return provider.value
+    raise Refusal(CommandCode.USAGE, f"Missing option '--{option}'. See --help.")
 
 
 def _going_on(root: PrivateRoot) -> str:

@@ -72,7 +72,8 @@ def run_gate(options: GateOptions, *, as_json: bool) -> int:
     ):
         store = None
         if options.store is not None:
-            opened = TrialStore.open(absolute(options.store), around=around, checkout=checkout())
+            # The gate reads trials; a store that was sealed, copied or moved stays as it is.
+            opened = TrialStore.look(absolute(options.store), around=around, checkout=checkout())
             store = stack.enter_context(opened)
         # Nothing stale stays if the evaluation is refused.
         root.archive(RESULT, None)

@@ -22,6 +22,7 @@ from skill_effectiveness.cli.study_run import draining
 from skill_effectiveness.evidence.faults import FileCode, FileError
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.studies.agents import bound_agent
+from skill_effectiveness.studies.drivers import demand_drivable
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.executors import MOST_JOBS, thread_executor
 from skill_effectiveness.studies.grader import sandbox_available
@@ -49,13 +50,18 @@ def quick(  # one parameter per option is what a command line is
     *,
     skill: Annotated[Path, typer.Option(help="Folder of the skill, with its SKILL.md.", metavar="FOLDER")],
     tasks: Annotated[Path, typer.Option(help="Folder of the tasks.", metavar="DIR")],
-    driver: Annotated[str, typer.Option(help="Provider of the tested agent.", metavar="P")],
+    driver: Annotated[
+        str,
+        typer.Option(help="Provider of the tested agent; this version drives simulated only.", metavar="P"),
+    ],
     model: Annotated[str, typer.Option(help="Exact model.", metavar="M")],
     out: Annotated[Path, typer.Option(help="Private folder for the study, new.", metavar="R")],
     executable: Annotated[
         Path | None, typer.Option(help="The agent's program; none for a simulated one.", metavar="E")
     ] = None,
-    placebo: Annotated[bool, typer.Option("--placebo", help="Compare a generated placebo as well.")] = False,
+    placebo: Annotated[
+        bool, typer.Option("--placebo", help="A generated placebo; refused, as this version has none.")
+    ] = False,
     reviewer: Annotated[
         list[str] | None,
         typer.Option(help="Licence file and program; of a simulated one the licence.", metavar="LICENCE=EXE"),
@@ -70,9 +76,13 @@ def quick(  # one parameter per option is what a command line is
     """Ask whether a skill changes what an agent achieves: check, plan, run, judge and report in one line.
 
     The same line goes on where it stopped. Exits are those of plan, run and report; 2 also when the folder
-    holds a study of other arguments.
+    holds a study of other arguments, or this version cannot do what is asked.
     """
     around = surroundings()
+    # Before the folder is made: it would hold a study that nobody wants.
+    demand_drivable(driver, "--driver")
+    if placebo:
+        raise Refusal(CommandCode.USAGE, "This version generates no placebo; leave out --placebo.")
     order = QuickOrder(
         skill=str(absolute(skill)),
         tasks=str(absolute(tasks)),

@@ -66,7 +66,12 @@ def seal_values(found: SealedBundle, place: str) -> dict[str, object]:
 def prove(
     bundle: Annotated[Path, typer.Argument(help="Folder of the bundle.", metavar="B")],
     *,
-    trial: Annotated[str, typer.Option(help="The trial, as trials.csv names it in trial_id.")],
+    trial: Annotated[
+        str,
+        typer.Option(
+            help="TASK/ARM_ID/sample-NNN, such as fix-01/profile-full/sample-001: trial_id in trials.csv."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="New private folder for the proof.", metavar="D")],
     as_json: AsJson = False,
 ) -> int:

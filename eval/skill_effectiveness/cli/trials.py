@@ -1,11 +1,11 @@
 """`run.py trials`: which trials a store holds, what one says, whether completed ones still hold.
 
-Source: trials.md, sections 2, 6 and 11. Nothing here prepares, moves on or repairs a trial.
+Source: trials.md, sections 2, 6 and 11. Nothing here prepares, moves on or repairs a trial, or writes into
+the folder it looks at: that may be a sealed bundle. So a crash file goes to the state folder.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,20 +13,18 @@ import typer
 
 from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.boundary import PREFIX
-from skill_effectiveness.cli.crash import kept_in
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - likewise
-from skill_effectiveness.evidence.identity import FILE
-from skill_effectiveness.evidence.root import PrivateRoot, RootKind
+from skill_effectiveness.evidence.root import RootKind
 from skill_effectiveness.trials.budget import remaining
-from skill_effectiveness.trials.faults import TrialCode, TrialError
+from skill_effectiveness.trials.faults import TrialError
 from skill_effectiveness.trials.models import DIMENSIONS, TrialKey, TrialStatus
 from skill_effectiveness.trials.replay import replay
 from skill_effectiveness.trials.store import BREACH, TrialStore, check_identity, read_document
 from skill_effectiveness.trials.tiers import derived_tier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from skill_effectiveness.trials.models import TrialDocument
 
@@ -37,21 +35,15 @@ UNREADABLE: Final = "unreadable"
 Store = Annotated[Path, typer.Argument(help="Private root that holds trials/.", metavar="STORE")]
 
 
-@contextmanager
-def store_at(path: Path) -> Iterator[TrialStore]:
-    """The store in a private root that holds one already.
+def store_at(path: Path) -> TrialStore:
+    """The store in a private root that holds one already, to be looked at only; the caller closes it.
 
     Raises:
         TrialError: `trial_missing`: nothing was ever prepared there.
         EvidenceError: it is no private root, or its identity cannot be read.
     """
-    root = PrivateRoot.open(absolute(path), RootKind.STORE, around=surroundings(), checkout=checkout())
-    with root, kept_in(root):
-        # A store is made by preparing; looking into a folder must not turn it into one.
-        if not root.exists(FILE):
-            sentence = "This folder is no store of trials; name the root under which trials were prepared."
-            raise TrialError(TrialCode.TRIAL_MISSING, FILE, sentence)
-        yield TrialStore(root)
+    # A store is made by preparing; looking into a folder must not turn it into one.
+    return TrialStore.look(absolute(path), around=surroundings(), checkout=checkout(), kind=RootKind.STORE)
 
 
 @app.command("list")

@@ -21,7 +21,9 @@ from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.seal import PredicateType, unverified
 from skill_effectiveness.studies.bundle_form import ENVELOPE, ENVELOPE_LIMIT, OPENINGS, PREDICATES
+from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.plan_seal import PLAN
+from skill_effectiveness.studies.root import PRIVATE
 from skill_effectiveness.studies.verification import verify_bundle
 
 if TYPE_CHECKING:
@@ -47,10 +49,12 @@ def verify(
 ) -> int:
     """Check a sealed folder: of an examination, of a study, or the proof of one trial.
 
-    Exit 0: every check passed. 1: one failed. 2: no folder, seal or key to read.
+    Exit 0: every check passed. 1: one failed. 2: no folder, seal or key to read, or a study that is not
+    sealed.
     """
     around = surroundings()
     place, key = absolute(folder), public_key(pub, around)
+    _demand_sealed(place, around.fs)
     if is_of_a_study(place, around.fs):
         found = verify_bundle(place, key, fs=around.fs)
         told, passed = study_values(found), found.passed
@@ -61,6 +65,20 @@ def verify(
         show_checks(pair.checks)
     screen.results(told, as_json=as_json)
     return ExitCode.DONE if passed else ExitCode.NOT_PASSED
+
+
+def _demand_sealed(folder: Path, fs: FileSystem) -> None:
+    """Refuse the folder in which a study is run, which a person easily names instead of its bundle.
+
+    Raises:
+        StudyError: `bundle_invalid`.
+    """
+    # A bundle never holds the private folder, so one that lost its envelope still fails by its checks.
+    if _exists(folder / ENVELOPE, fs) or _exists(folder / SEAL, fs):
+        return
+    if _exists(folder / PLAN, fs) and _exists(folder / PRIVATE, fs):
+        sentence = "this is a study and no bundle; seal it first: run.py study seal R --out B."
+        raise StudyError(StudyCode.BUNDLE_INVALID, folder.name, sentence)
 
 
 def is_of_a_study(folder: Path, fs: FileSystem) -> bool:

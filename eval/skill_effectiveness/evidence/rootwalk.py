@@ -8,6 +8,7 @@ The judgements (`check_form`, `ancestor_fault`, `root_faults`, `Fence.fault`) ar
 from __future__ import annotations
 
 import errno
+import shlex
 import stat
 from dataclasses import dataclass
 from enum import StrEnum
@@ -168,7 +169,7 @@ def _fault_of_form(path: str, homes: Sequence[str]) -> str | None:
     checks = (
         (not path.startswith("/"), "the path must be absolute"),
         ("\0" in path, "the path holds a NUL"),
-        (".." in segments, "the path must not hold '..'"),
+        (".." in segments, "the path must not hold '..' (give the folder's real path)"),
         (not segments, "it must not be the root of the file system"),
         (any(_segments(home) == segments for home in homes), _HOME),
         (any("\ud800" <= character <= "\udfff" for character in path), "the path is not UTF-8"),
@@ -189,7 +190,10 @@ def ancestor_fault(status: os.stat_result, path: str, user: int) -> Fault | None
         )
         return Fault(RootCode.ROOT_ANCESTOR, ".", sentence)
     if status.st_mode & _OTHERS_WRITE and not status.st_mode & stat.S_ISVTX:
-        sentence = f"{path} above the folder can be written by others, who could exchange it; choose another."
+        sentence = (
+            f"{path}, a folder above the private one, can be written by others, who could exchange what it "
+            f"holds; take that away (chmod go-w {shlex.quote(path)}), or choose another place."
+        )
         return Fault(RootCode.ROOT_ANCESTOR, ".", sentence)
     return None
 

@@ -8,6 +8,7 @@ Source: bridge.md sections 2 and 3.
 3. Otherwise the verifying importer takes over, and `bridge.door` is loaded and run.
 """
 
+import gc
 import resource
 import sys
 
@@ -53,6 +54,8 @@ def open_bridge(checkout: str, environ: "Mapping[str, str]", first: "FirstFinder
 
         return turn_away(NAME, broken)
     try:
+        # A probe ends before there is any garbage; whoever goes on turns this on again.
+        gc.disable()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         guard = Guard(state_folder())
         guard.install()

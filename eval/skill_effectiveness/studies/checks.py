@@ -30,14 +30,13 @@ from skill_effectiveness.calibration.licensing import (
     program_of,
     verified_licence,
 )
-from skill_effectiveness.calibration.reviewer import ADAPTERS
 from skill_effectiveness.calibration.standing import LicenceStatus, demand_one_world
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.execution import ExecutableError
 from skill_effectiveness.protocol.arm_errors import ArmError
 from skill_effectiveness.protocol.tasks import TaskError
-from skill_effectiveness.providers import CallKind, ProviderError
-from skill_effectiveness.studies.drivers import frozen_driver
+from skill_effectiveness.providers import ProviderError
+from skill_effectiveness.studies.drivers import drivable, frozen_driver
 from skill_effectiveness.studies.errors import StudyError
 from skill_effectiveness.studies.frozen import freeze_study
 from skill_effectiveness.studies.task_checks import TaskChecks, check_task
@@ -127,6 +126,7 @@ def check_study(
     trusted: Sequence[Ed25519PublicKey],
     around: Surroundings,
     allow_missing_oracle: bool = False,
+    scripts_last: bool = False,
     on_task: Callable[[str], None] = lambda _task_id: None,
 ) -> CheckReport:
     """Make every check; a fault of one does not hide the others.
@@ -136,6 +136,7 @@ def check_study(
         trusted: keys that may have signed a licence.
         around: files, clock and randomness.
         allow_missing_oracle: a task without a solution is no fault.
+        scripts_last: run no script where another check failed; theirs are absent then.
         on_task: told the id of each task before its scripts are run.
 
     Raises:
@@ -154,7 +155,10 @@ def check_study(
         results += [CheckResult(name, CheckStatus.ABSENT) for name in waiting]
     else:
         results += [_treatment_diff(loaded, around), _prompt_leak(loaded)]
-        results += _task_checks(loaded, around, on_task)
+        if scripts_last and any(result.status is CheckStatus.FAIL for result in results):
+            results += [CheckResult(name, CheckStatus.ABSENT) for name in _TASK_CHECKS]
+        else:
+            results += _task_checks(loaded, around, on_task)
     return CheckReport(tuple(results), oracle_needed=not allow_missing_oracle)
 
 
@@ -192,10 +196,7 @@ def _needs_sandbox(task: TaskFolder, folder: Path, loaded: LoadedStudy) -> Itera
 
 def _driver(loaded: LoadedStudy) -> CheckResult:
     provider = loaded.study.driver.provider
-    if provider == SIMULATED:
-        return _result(CheckName.DRIVER, [])
-    adapter = ADAPTERS.get(provider)
-    if adapter is None or CallKind.WORK not in adapter.call_kinds:
+    if not drivable(provider):
         told = f"/driver/provider: this version cannot let {provider} work on tasks; use {SIMULATED}."
         return _result(CheckName.DRIVER, [told])
     return _result(CheckName.DRIVER, [])

@@ -23,6 +23,27 @@ if TYPE_CHECKING:
 SIMULATED_VERSION: Final = "simulated-1"
 
 
+def drivable(provider: str) -> bool:
+    """Whether this version can let an agent of the provider work on tasks."""
+    adapter = ADAPTERS.get(provider)
+    return provider == SIMULATED or (adapter is not None and CallKind.WORK in adapter.call_kinds)
+
+
+def demand_drivable(provider: str, where: str) -> None:
+    """Refuse an agent that this version cannot drive.
+
+    Args:
+        provider: of the agent.
+        where: how the person named it, a JSON pointer or an option.
+
+    Raises:
+        StudyError: `driver_unsupported`.
+    """
+    if not drivable(provider):
+        sentence = f"this version cannot let {provider} work on tasks; use {SIMULATED}."
+        raise StudyError(StudyCode.DRIVER_UNSUPPORTED, where, sentence)
+
+
 def frozen_driver(study: StudyFile, around: Surroundings) -> PlanDriver:
     """The driver of a study as it is now.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.evidence.faults import FileCode, FileError
+from skill_effectiveness.evidence.faults import FileCode, FileError, RootCode, RootError
 from skill_effectiveness.evidence.lock import Lock
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.protocol.gates import gates_hash, load_gates
@@ -131,11 +131,13 @@ def plan_study(request: PlanRequest) -> Planned:
         CalibrationError: the runtime manifest cannot be made.
         RootError, FileError, LockError, JournalError: the folder cannot be used or written.
     """
+    _demand_place(request)
     report = request.checked or check_study(
         request.loaded,
         trusted=request.trusted,
         around=request.around,
         allow_missing_oracle=request.allow_missing_oracle,
+        scripts_last=True,
         on_task=request.on_task,
     )
     if not report.passed:
@@ -147,6 +149,19 @@ def plan_study(request: PlanRequest) -> Planned:
         root.identity()
         with Lock(root, STUDY_LOCK).hold(action="study plan"):
             return Planned(report, freezing.publish(root))
+
+
+def _demand_place(request: PlanRequest) -> None:
+    """Refuse a folder that will not do before scripts are tried out; nothing is made.
+
+    Raises:
+        RootError, FileError: the folder cannot be used.
+    """
+    try:
+        PrivateRoot.open(request.out, RootKind.OUT, around=request.around, checkout=request.checkout).close()
+    except RootError as error:
+        if error.code is not RootCode.ROOT_MISSING:
+            raise
 
 
 class _Freezing:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.studies.analysis.comparisons import Comparison, TaskValues
     from skill_effectiveness.studies.plan import StudyPlan
-    from skill_effectiveness.studies.results import Results
+    from skill_effectiveness.studies.results import Results, SecondaryRecord
     from skill_effectiveness.studies.tables import PairRow, Tables
 
 LONGEST_TEXT: Final = 98_304
@@ -122,6 +122,9 @@ def render(
             script=Markup(script),  # noqa: S704 - our own file
             policy=_policy(style, script),
             axis=_axis(results, plan),
+            reviewed=_reviewed(results, plan),
+            secondary=_secondary(results, plan),
+            unobserved=_unobserved(tables),
             curve=evidence_curve(results.anytime, plan.analysis.alpha) if results.anytime else None,
             place=place,
             inset=_inset,
@@ -209,9 +212,25 @@ def _primary_of(tables: Tables, outcome: Outcome) -> Comparison:
     return compare_arms(tables.trials, "full", "off", outcome)
 
 
+def _reviewed(results: Results, plan: StudyPlan) -> bool:
+    return bool(plan.reviewers or results.reviewers.sheets)
+
+
+def _secondary(results: Results, plan: StudyPlan) -> list[SecondaryRecord]:
+    """The secondary comparisons; nobody can have preferred anything where no reviewer was planned."""
+    reviewed = _reviewed(results, plan)
+    return [one for one in results.secondary if reviewed or one.outcome is not Outcome.PREFERENCE]
+
+
+def _unobserved(tables: Tables) -> frozenset[str]:
+    """Arms in whose trials nothing could tell what they were exposed to."""
+    known = {row.arm for row in tables.trials if row.exposed != "unverified"}
+    return frozenset(row.arm for row in tables.trials) - known
+
+
 def _axis(results: Results, plan: StudyPlan) -> Axis:
     held = [plan.outcome.minimum_effect]
-    for one in (results.primary, *results.secondary):
+    for one in (results.primary, *_secondary(results, plan)):
         if one.interval is not None:
             held += [one.interval.low, one.interval.high]
         if one.effect is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.protocol.gates import WaivableItem
 from skill_effectiveness.studies.analysis.blinding_index import Blinding
 from skill_effectiveness.studies.analysis.conclusions import Reason, Word
 from skill_effectiveness.studies.analysis.outcomes import Outcome
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.calibration.figures import Interval
     from skill_effectiveness.studies.plan import StudyPlan
-    from skill_effectiveness.studies.results import ComparisonRecord, Results
+    from skill_effectiveness.studies.results import BlindingRecord, ComparisonRecord, Results
 
 MEASURES: Final[Mapping[Outcome, str]] = MappingProxyType(
     {
@@ -85,6 +86,31 @@ BLINDINGS: Final[Mapping[Blinding, str]] = MappingProxyType(
 )
 """What the guesses of the reviewers show."""
 
+LIMITATIONS: Final[Mapping[WaivableItem, str]] = MappingProxyType(
+    {
+        WaivableItem.ACCESS_ROOT_ENFORCEMENT: "Nothing kept the agent from reading outside its own folders.",
+        WaivableItem.COMPLETE_ACCESS_AUDIT: "Not every file that the agent opened was recorded.",
+        WaivableItem.LIVE_MATCHED_CALL_GATE: "Nothing checked while it ran that the arms made matching calls.",
+        WaivableItem.MEMORY_ISOLATION_PROOF: "It is not proved that the agent remembered nothing of former trials.",
+        WaivableItem.MOUNT_EVIDENCE: "What the agent could see of the machine is not evidenced.",
+        WaivableItem.PROVIDER_SIDE_PERSISTENCE_PROOF: "It is not proved that the provider kept nothing from "
+        "one trial to another.",
+    }
+)
+"""What an advisory verdict does without, beside each word of its list."""
+
+COUNTS_PAIRS: Final = (
+    "The preference counts pairs: all showings of a pair together give it one word (win, loss, tie or "
+    "inconsistent), so it differs from the net under Reviewers."
+)
+"""Beside a preference among the comparisons."""
+
+COUNTS_SHOWINGS: Final = (
+    "These figures count single showings, each verdict in each order by itself, as given and corrected for the "
+    "reviewers’ known errors; the preference under Comparisons has one word for each pair."
+)
+"""Beside the net preference of the reviewers."""
+
 
 def signed(value: float, digits: int = 2) -> str:
     """A number with its sign, a real minus, and no sign on a zero."""
@@ -136,13 +162,53 @@ def estimate_sentence(results: Results) -> str:
     )
 
 
-def cost_sentence(results: Results) -> str:
-    """What it cost."""
-    total = results.usage.total
+def reach_sentence(found: ComparisonRecord, minimum_effect: float) -> str | None:
+    """What a word that shows an effect leaves open about its size; None where it leaves nothing open.
+
+    Args:
+        found: a comparison.
+        minimum_effect: the least effect worth acting on.
+    """
+    if found.interval is None or found.conclusion not in {Word.IMPROVES, Word.HARMS}:
+        return None
+    helps = found.conclusion is Word.IMPROVES
+    surely = found.interval.low if helps else -found.interval.high
+    if surely >= minimum_effect:
+        return None
+    kind = "advantage" if helps else "disadvantage"
     return (
-        f"It took {amount(total.calls)} calls, {amount(total.tokens)} tokens and "
-        f"{amount(total.cost_units)} cost units."
+        f"The interval reaches into the ±{minimum_effect:g} declared too small to matter, so the {kind} may "
+        "be that small."
     )
+
+
+def misled_sentence(found: BlindingRecord) -> str | None:
+    """What an index that is surely negative means; None where none is."""
+    known = (one for one in (found.treated_first, found.treated_second) if one is not None)
+    if not any(one.interval.high < 0 for one in known):
+        return None
+    return (
+        "A negative index means that guesses named the wrong side more often than the right one: the reviewers "
+        "saw a difference and took it for the other arm's, or favoured one seat, which is not the same as "
+        "guessing blindly."
+    )
+
+
+def cost_sentence(results: Results) -> str:
+    """What it cost; of a sum that is not known whole, what is known of it and what is not."""
+    usage = results.usage
+    parts = {**usage.arms, "votes": usage.votes}
+    tokens = _known("tokens", usage.total.tokens, {name: one.tokens for name, one in parts.items()})
+    cost = _known("cost units", usage.total.cost_units, {name: one.cost_units for name, one in parts.items()})
+    return f"It took {amount(usage.total.calls)} calls, {tokens} and {cost}."
+
+
+def _known(unit: str, total: float | None, parts: Mapping[str, float | None]) -> str:
+    known = sum(value for value in parts.values() if value is not None)
+    if total is not None or not known:
+        return f"{amount(total)} {unit}"
+    unknown = " and ".join(name for name, value in parts.items() if value is None)
+    return f"at least {amount(known)} {unit} (those of {unknown} are unknown)"
 
 
 def decide_sentence(primary: ComparisonRecord) -> str:
@@ -150,7 +216,7 @@ def decide_sentence(primary: ComparisonRecord) -> str:
     if primary.to_decide is None:
         if primary.effect is None:
             return "What would decide is unknown, because no task has a value in both arms."
-        return "The question is decided; more tasks would narrow the interval."
+        return "The question is decided: nothing more is needed."
     wanted = primary.to_decide
     return (
         f"About {amount(wanted.tasks)} tasks ({amount(wanted.trials)} trials, "

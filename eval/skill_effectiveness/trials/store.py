@@ -7,6 +7,7 @@
 ```
 
 The normal way: `with TrialStore.open(path, around=…, checkout=…) as store: prepare(store, order)`.
+Whoever only reads takes `TrialStore.look(path, …)`, which writes nothing: what is sealed stays sealed.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ OUTCOME_FOLDER: Final = "outcome"
 
 _KNOWN: Final = 64
 """So many documents of the last steps are kept; the trials that run at once are fewer."""
+_NO_STORE: Final = "This folder is no store of trials; name the root under which trials were prepared."
 _NO_TRIAL: Final = "There is no trial {path} in this store; prepare it first."
 
 
@@ -70,17 +72,19 @@ class TrialStore:
     """A private root with trials in it.
 
     Made by `open` and `create`, or over a root that is open already. Its identity is read, or made, at that
-    moment: before any lock of a trial is taken.
+    moment: before any lock of a trial is taken. Made by `look`, it never writes.
 
     Args:
         root: the open root; closed with the store.
         gates: the gates that say which tiers are in force; the frozen ones of this installation if absent.
+        looking: read the identity as it is and write nothing, now or later.
     """
 
-    def __init__(self, root: PrivateRoot, gates: PilotGates | None = None) -> None:
+    def __init__(self, root: PrivateRoot, gates: PilotGates | None = None, *, looking: bool = False) -> None:
         self._root = root
         self._given_gates = gates
-        self._identity = _identity(root)
+        self._looking = looking
+        self._identity = _seen_identity(root) if looking else _identity(root)
         self._known: OrderedDict[bytes, TrialDocument] = OrderedDict()
 
     @classmethod
@@ -115,9 +119,28 @@ class TrialStore:
         return cls._over(PrivateRoot.create(path, kind, around=around, checkout=checkout), gates)
 
     @classmethod
-    def _over(cls, root: PrivateRoot, gates: PilotGates | None) -> Self:
+    def look(
+        cls,
+        path: str | Path,
+        *,
+        around: Surroundings,
+        checkout: Path | None,
+        kind: RootKind = RootKind.OUT,
+        gates: PilotGates | None = None,
+    ) -> Self:
+        """Look into a store without writing: no lock, and a new place of it is not noted.
+
+        Raises:
+            TrialError: `trial_missing`: nothing was ever prepared there.
+            RootError: as `PrivateRoot.open`.
+            EvidenceError: `root.json` cannot be read.
+        """
+        return cls._over(PrivateRoot.open(path, kind, around=around, checkout=checkout), gates, looking=True)
+
+    @classmethod
+    def _over(cls, root: PrivateRoot, gates: PilotGates | None, *, looking: bool = False) -> Self:
         try:
-            return cls(root, gates)
+            return cls(root, gates, looking=looking)
         except BaseException:
             root.close()
             raise
@@ -151,8 +174,8 @@ class TrialStore:
 
     @property
     def located_at(self) -> tuple[str, ...]:
-        """Every absolute path that the store was used at, this one last or among them."""
-        return tuple(self._identity.located_at)
+        """Every absolute path that the store was used at, this one last or among them, noted or not."""
+        return tuple(dict.fromkeys((*self._identity.located_at, str(self._root.path))))
 
     @cached_property
     def gates(self) -> PilotGates:
@@ -256,6 +279,7 @@ class TrialStore:
             LockError: the lock was not obtained.
             RootError, FileError: as `trial`.
         """
+        self._demand_writable()
         with ExitStack() as stack:
             try:
                 arm = stack.enter_context(self._root.child(TRIALS, key.task_id, key.arm_id, create=True))
@@ -276,8 +300,13 @@ class TrialStore:
             LockError: the lock was not obtained.
             RootError, FileError: as `trial`.
         """
+        self._demand_writable()
         with self.demand_trial(key) as trial, hold_trial(trial, wait):
             yield trial
+
+    def _demand_writable(self) -> None:
+        if self._looking:
+            raise ValueError("this store is only looked at")
 
     # Documents.
 
@@ -326,10 +355,26 @@ class TrialStore:
 def _identity(root: PrivateRoot) -> RootDocument:
     """The identity of the root; noted under its lock only if it is new, or the root is at a new place."""
     if root.exists(FILE):
-        known = parse(RootDocument, root.read(FILE), Profile.DOCUMENT, canonical=Canonical.LINE)
+        known = _known_identity(root)
         if str(root.path) in known.located_at:
             return known
     return root.identity()
+
+
+def _seen_identity(root: PrivateRoot) -> RootDocument:
+    """The identity of the root as it is written there.
+
+    Raises:
+        TrialError: `trial_missing`: there is none.
+        EvidenceError: it cannot be read.
+    """
+    if not root.exists(FILE):
+        raise TrialError(TrialCode.TRIAL_MISSING, FILE, _NO_STORE)
+    return _known_identity(root)
+
+
+def _known_identity(root: PrivateRoot) -> RootDocument:
+    return parse(RootDocument, root.read(FILE), Profile.DOCUMENT, canonical=Canonical.LINE)
 
 
 def hold_trial(trial: PrivateRoot, wait: float = DEFAULT_WAIT) -> AbstractContextManager[Held]:

@@ -16,6 +16,9 @@ from tests.support.private import REPOSITORY, content
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
+
 OURS = REPOSITORY / "conformance"
 CATEGORIES = {
     "malformed policy": "malformed-",

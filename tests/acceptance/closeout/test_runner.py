@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.acceptance.closeout.decision import DecisionDocument
 
+pytestmark = pytest.mark.slow
+
+
 SH = '["sh", "-c", "{}"]'
 
 

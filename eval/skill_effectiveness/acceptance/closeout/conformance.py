@@ -20,7 +20,7 @@ from skill_effectiveness.acceptance.closeout.policy_paths import is_policy_path
 from skill_effectiveness.acceptance.closeout.runner import Blocked, decide
 from skill_effectiveness.acceptance.closeout.site import Request, Site, worktree_policy
 from skill_effectiveness.acceptance.closeout.validation import validate_policy
-from skill_effectiveness.acceptance.closeout.words import (  # noqa: TC001 - the models need them at run time
+from skill_effectiveness.acceptance.closeout.words import (
     State,
     Verdict,
 )

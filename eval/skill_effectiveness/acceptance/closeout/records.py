@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NoReturn, TypeAlias
 from pydantic import Field, TypeAdapter, ValidationError
 
 from skill_effectiveness.acceptance.closeout.policy_models import ClosedModel, Edition, optional
-from skill_effectiveness.acceptance.closeout.words import Severity  # noqa: TC001 - the models need it when the program runs
+from skill_effectiveness.acceptance.closeout.words import Severity
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.strict import LARGEST_INTEGER, Profile, read_json
