@@ -24,6 +24,16 @@ class TestAbsolute:
     def test_absolute_as_given(self) -> None:
         assert door.absolute("/a/../b") == Path("/a/../b")
 
+    def test_a_step_up_is_taken_out_where_no_link_stands_before_it(self, home: Path) -> None:
+        """Behind a link it would mean another folder than the one that was typed."""
+        (home / "in" / "deep").mkdir(parents=True)
+        (home / "link").symlink_to(home / "in" / "deep")
+        os.chdir(home / "in")
+        assert door.absolute("../R") == home / "R"
+        assert door.absolute("deep/../../R/s") == home / "R" / "s"
+        for kept in ("link/../R", "missing/../R"):
+            assert door.absolute(home / kept) == home / kept
+
     def test_a_working_folder_that_is_gone(self, home: Path) -> None:
         gone = home / "gone"
         gone.mkdir()

@@ -216,7 +216,9 @@ REFUSED = {
     "a bank nobody knows": Case([*PERFECT, "--bank", "mine"], "usage", "--bank"),
     "no such option": Case([*PERFECT, "--fast"], "usage", "--fast"),
     "one word too many": Case([*PERFECT, "more"], "usage", "more"),
-    "no model": Case(["reviewer-calibration", "--provider", "simulated"], "usage", "--model"),
+    "no model": Case(
+        ["reviewer-calibration", "--provider", "codex", "--codex-path", "/bin/true"], "usage", "--model"
+    ),
 }
 
 
@@ -271,6 +273,15 @@ class TestRefused:
         machine = command(*words, "--json")
         assert (machine.code, machine.document) == (2, {"status": "refused", "code": case.code})
         assert (content(home), sorted(home.iterdir())) == before
+
+    def test_a_real_reviewer_has_no_default_model(self, command: Callable[..., Said]) -> None:
+        words = ("reviewer-calibration", "--provider", "codex", "--codex-path", "/bin/true", "--out", "e")
+        assert "--model" in command(*words).refusal
+        assert "--reviewer-family" in command(*words, "--model", "m").refusal
+
+    def test_a_simulated_one_is_called_what_it_is(self, command: Callable[..., Said]) -> None:
+        words = ("--provider", "simulated", "--accuracy", "1", "--seed", "7", "--out", "e")
+        assert command("reviewer-calibration", *words).values["reviewer_family"] == "simulated"
 
     def test_no_folder(self, command: Callable[..., Said]) -> None:
         assert "--out" in command(*PERFECT).refusal

@@ -54,6 +54,7 @@ class TestIssue:
         assert said.code == 0, said
         assert list(said.values) == ["licence_status", "licence_id", "expires_at", "result", "synthetic"]
         assert (said.values["licence_status"], said.values["result"]) == ("issued", "l.json")
+        assert said.err.splitlines()[-1].endswith("licence check l.json --pub lab.pub")
         assert said.values["synthetic"] == "true"
         assert (examined / "l.json").stat().st_mode & 0o777 in (0o644, 0o600)
         checked = command("licence", "check", "l.json", "--pub", "lab.pub", "--model", "sim-1")

@@ -99,6 +99,24 @@ class TestHelp:
             for parameter in found.params:
                 assert parameter.help or parameter.name == "help", (words, parameter.name)
 
+    @pytest.mark.parametrize("words", [(), ("study",)])
+    def test_no_short_text_is_cut(self, command: Callable[..., Said], words: tuple[str, ...]) -> None:
+        """Each stands whole on one line beside its command."""
+        said = command(*words, "--help")
+        assert "..." not in said.out.partition("Commands:")[2]
+        found: Any = typer.main.get_command(door.app)
+        for word in words:
+            found = found.commands[word]
+        lines = {line.strip() for line in said.out.splitlines()}
+        for one in found.commands.values():
+            assert any(line.endswith(one.short_help) for line in lines), one.name
+
+    def test_the_gate_marks_what_it_needs(self, command: Callable[..., Said]) -> None:
+        lines = command("gate", "--help").out.splitlines()
+        assert [line.split()[0] for line in lines if line.endswith("[required]")] == [
+            "--bundle", "--tasks", "--manifests", "--trials", "--out",
+        ]  # fmt: skip
+
     def test_the_version(self, command: Callable[..., Said]) -> None:
         said = command("--version")
         assert (said.code, said.out, said.err) == (0, "skill-effectiveness 0.1.0\n", "")

@@ -61,6 +61,7 @@ class TestSeal:
         ]
         assert set(content(home / "sealed")) == SEALED
         assert wrong_modes(home / "sealed") == []
+        assert "verify sealed --pub " in said.err.splitlines()[-1]
 
     def test_json_says_the_same(self, command: Callable[..., Said], examined: Path, key: str) -> None:
         said = command("reviewers", "seal", examined, "--key", key, "--out", "sealed", "--json")

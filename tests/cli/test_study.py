@@ -39,6 +39,7 @@ class TestInit:
         said = command("study", "init", "mine")
         assert (said.code, said.values) == (0, {"study": "mine/study.yaml"})
         assert (home / "mine" / "study.yaml").read_bytes().startswith(b"schema: ")
+        assert said.err == "Now: study check mine\n"
         assert command("study", "init", "other", "--json").document == {"study": "other/study.yaml"}
 
     def test_the_folder_exists(self, command: Command, home: Path) -> None:
@@ -64,6 +65,7 @@ class TestCheck:
         assert list(said.values) == ["check_status", *(f"check.{name}" for name in CHECKS)]
         assert said.values["check_status"] == "pass"
         assert said.values["check.licences"] == "absent"
+        assert said.err.splitlines()[-1] == "Now: study plan first --out R"
         document = command("study", "check", "first/study.yaml", "--json").document
         assert document == said.values
 
@@ -74,6 +76,7 @@ class TestCheck:
         said = command("study", "check", "first")
         assert (said.code, said.values["check.prompt_leak"]) == (1, "fail")
         assert f"{PREFIX}prompt_leak: task note-amber: instruction.md (line 2) names the skill" in said.err
+        assert said.err.splitlines()[-1] == "Now: put right what is named above, then study check first"
 
     def test_a_task_with_an_image(self, command: Command, home: Path) -> None:
         """S1 S65: refused by name and line, exit 1."""
@@ -108,6 +111,47 @@ class TestCheck:
 
 
 class TestPlan:
+    def test_the_folder_is_judged_before_scripts_are_tried_out(self, command: Command, home: Path) -> None:
+        """S1: a folder that will not do costs no time, and nothing is made."""
+        example(home, tasks=1)
+        (home / "open").mkdir(mode=0o755)
+        said = command("study", "plan", "first", "--out", "open")
+        assert said.code == 2
+        assert "Trying out" not in said.err
+        assert "open has mode 0755" in said.err
+
+    def test_no_script_is_tried_out_where_another_check_failed(self, command: Command, home: Path) -> None:
+        """S1: exit 1, the scripts' checks are absent, nothing is written."""
+        study = example(home, tasks=1)
+        (study / "tasks" / "note-amber" / "instruction.md").write_text("Use the skill file-notes.\n")
+        said = command("study", "plan", "first", "--out", "R")
+        assert "Trying out" not in said.err
+        assert not (home / "R").exists()
+        assert (said.code, said.values["check.prompt_leak"]) == (1, "fail")
+        assert said.values["check.oracle"] == "absent"
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            (("simulated", "--placebo"), "generates no placebo"),
+            (("codex",), "cannot let codex work on tasks"),
+        ],
+    )
+    def test_quick_refuses_what_this_version_cannot_do(
+        self, command: Command, home: Path, words: tuple[str, ...], told: str
+    ) -> None:
+        """S1: exit 2 before the folder is made."""
+        skill = ("--skill", "s", "--tasks", "t", "--model", "m", "--out", "R")
+        assert told in command("study", "quick", *skill, "--driver", *words).refusal
+        assert not (home / "R").exists()
+
+    def test_verify_of_a_study_that_is_not_sealed(self, command: Command, home: Path) -> None:
+        """S1: one sentence says what to do, exit 2."""
+        example(home, tasks=1)
+        assert command("study", "plan", "first", "--out", "R").code == 0
+        assert command("keys", "export", "study", "--out", "study.pub").code == 0
+        assert "seal it first" in command("verify", "R", "--pub", "study.pub").refusal
+
     def test_planned_and_looked_at(self, command: Command, home: Path) -> None:
         """S1: `plan`, the same again, `status` and `amend`, as lines and as JSON."""
         example(home, tasks=2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skill_effectiveness.studies.report_files import REPORT
+from skill_effectiveness.studies.report_files import PAGE, REPORT
 from tests.support.commands import Said, no_traceback, run, steers
 from tests.support.private import wrong_modes
 from tests.support.studies import example
@@ -87,6 +87,7 @@ class TestQuick:
         """S6: the plan, and no trial."""
         said = command(*words, "--dry-run")
         assert (said.code, said.values["trials"]) == (0, "4")
+        assert said.err.splitlines()[-1] == "Now: study run R"
         assert (home / "R" / "plan.json").is_file()
         assert not (home / "R" / "trials").exists()
 
@@ -100,6 +101,10 @@ class TestQuick:
         (home / "long").chmod(0o700)
         said = command(*words)
         assert (said.code, list(said.values)) == (3, [*REPORTED, *SPENT])
+        assert said.err.splitlines()[-2:] == [
+            f"look at {home / 'R' / REPORT / PAGE}",
+            "Now: study seal R --out B",
+        ]
         assert len([line for line in said.err.splitlines() if line.startswith(("With ", "It took"))]) == 2
         assert command("study", "plan", "R", "--out", "long").code == 0
         assert command("study", "run", "long").code == 0

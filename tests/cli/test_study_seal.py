@@ -58,7 +58,10 @@ class TestReport:
         assert (said.code, list(said.values)) == (3, SAYS)
         assert said.values["verdict_tier"] == "synthetic_not_a_tier"
         assert said.values["result"] == "report/results.json"
-        assert said.err.splitlines()[-1] == f"look at {place}/run/report/report.html"
+        assert said.err.splitlines()[-2:] == [
+            f"look at {place}/run/report/report.html",
+            "Now: study seal run --out B",
+        ]
         again = command("study", "report", "run", "--json")
         assert (again.code, sorted(again.document)) == (3, sorted(SAYS))
 

@@ -202,7 +202,8 @@ class TestLooking:
         moved = place.root.rename(place.base / "moved")
         put(moved / "trials" / KEYS[0].path / "outcome" / "result.json", b"{}")
         before = imprint(moved)
-        for words in (*looks(moved, "task-a/profile-full/sample-009")[1:], ["trials", "verify", moved]):
+        _, *missing = looks(moved, "task-a/profile-full/sample-009")
+        for words in [*missing, ["trials", "verify", moved]]:
             assert (command(*words).code, imprint(moved)) == (2, before)
         put(moved / "root.json", b"{}\n")
         before = imprint(moved)

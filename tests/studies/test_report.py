@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skill_effectiveness.studies.analysis.outcomes import Outcome
 from skill_effectiveness.studies.report import LONGEST_TEXT, PairTexts, shown
+from skill_effectiveness.studies.sentences import COUNTS_PAIRS, COUNTS_SHOWINGS, MEASURES
 from skill_effectiveness.studies.tables import Tables
 from tests.support.study_results import (
     ADVISORY,
@@ -79,7 +81,13 @@ class TestSays:
     def test_what_limits_it(self) -> None:
         """S40 S50 S51: tier, limitations verbatim, bounds and tipping point."""
         assert "verdict tier advisory-paired" in TEXT
-        assert "Coverage limitations complete_access_audit mount_evidence" in TEXT
+        assert (
+            "Coverage limitations complete_access_audit Not every file that the agent opened was recorded."
+            " mount_evidence What" in TEXT
+        )
+        assert [data for tag, data in READER.texts if tag == "code"][:3] == [
+            "advisory-paired", "complete_access_audit", "mount_evidence",
+        ]  # fmt: skip
         assert (
             "2 trials have no value. Whatever the missing values are, the effect lies within +0.42 to +0.47"
             in TEXT
@@ -112,6 +120,43 @@ class TestSays:
         assert text.index("Synthetic. Agent and reviewers were simulated") < text.index("Result")
         assert "synthetic_not_a_tier" in text
         assert "advisory-paired" not in text
+
+    def test_no_reviewers_at_all(self) -> None:
+        """S40: none was simulated, and nothing is said of a preference."""
+        held = study(EIGHT, synthetic=True)
+        results = held.results.model_copy(
+            update={
+                "secondary": (
+                    *held.results.secondary,
+                    *(one for one in FULL.results.secondary if one.outcome is Outcome.PREFERENCE),
+                )
+            }
+        )
+        text = Reader(replace(held, results=results).page().decode()).text()
+        assert "Synthetic. The agent was simulated." in text
+        assert MEASURES[Outcome.PREFERENCE] not in text
+        assert COUNTS_PAIRS not in text
+
+    def test_both_counts_of_a_preference_are_told_apart(self) -> None:
+        assert TEXT.index("Comparisons") < TEXT.index(COUNTS_PAIRS) < TEXT.index("Success of each arm")
+        assert TEXT.index("Corrected for known errors") < TEXT.index(COUNTS_SHOWINGS)
+
+    def test_an_effect_that_may_be_too_small(self) -> None:
+        """Beside the word, where the interval reaches into the least effect."""
+        values = from_thirds((3, 1, 2, 0, 1, -1, 2, 1, 1, 2))
+        reaching = Reader(study(values, minimum_effect=0.2).page().decode()).text()
+        said = "improves The interval reaches into the ±0.2 declared too small to matter"
+        assert said in reaching
+        assert "The interval reaches into" not in Reader(study(values).page().decode()).text()
+
+    def test_exposure_that_nothing_could_tell(self) -> None:
+        """F40: no bar of length 0 for what was not looked at."""
+        held = study(EIGHT)
+        blind = Tables(tuple(row._replace(exposed="unverified") for row in held.tables.trials))
+        results = results_of(held.plan, blind, UNEVALUATED)
+        text = Reader(replace(held, tables=blind, results=results).page().decode()).text()
+        assert text.count("exposed not observed") == 2
+        assert "not observed" not in TEXT
 
     def test_anytime_shows_the_evidence(self) -> None:
         """S49: every look, in the order of allocation."""

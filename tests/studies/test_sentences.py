@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from skill_effectiveness.calibration.figures import Interval
+from skill_effectiveness.protocol.gates import WaivableItem
 from skill_effectiveness.studies import sentences
 from skill_effectiveness.studies.analysis.blinding_index import Blinding
 from skill_effectiveness.studies.analysis.conclusions import Reason, Word
 from skill_effectiveness.studies.analysis.outcomes import Outcome
 from skill_effectiveness.studies.analysis.records import Method, Uncorrected
+from skill_effectiveness.studies.results import BlindingFigure, BlindingRecord
 from tests.support.study_results import study
 from tests.support.study_tables import from_differences, from_thirds
 
@@ -67,13 +69,72 @@ def test_every_word_reason_and_method_has_its_sentence() -> None:
     assert set(sentences.MEASURES) == set(Outcome)
     assert set(sentences.BLINDINGS) == set(Blinding)
     assert set(sentences.UNCORRECTED) == set(Uncorrected)
+    assert set(sentences.LIMITATIONS) == set(WaivableItem)
+
+
+class TestCost:
+    def test_a_part_that_is_unknown(self) -> None:
+        """F40: what is known is said, and what is not: 60 trials of 1,200 tokens and 0.25 units."""
+        results = study(from_thirds((3, 1, 2, 0, 1, -1, 2, 1, 1, 2))).results
+        votes = results.usage.votes.model_copy(update={"calls": 7, "tokens": None, "cost_units": None})
+        total = results.usage.total.model_copy(update={"calls": 67, "tokens": None, "cost_units": None})
+        usage = results.usage.model_copy(update={"votes": votes, "total": total})
+        assert sentences.cost_sentence(results.model_copy(update={"usage": usage})) == (
+            "It took 67 calls, at least 72,000 tokens (those of votes are unknown) and at least 15.00 cost "
+            "units (those of votes are unknown)."
+        )
+
+    def test_nothing_is_known(self) -> None:
+        results = study(from_thirds((1, 2))).results
+        unknown = {"tokens": None, "cost_units": None}
+        arms = {name: one.model_copy(update=unknown) for name, one in results.usage.arms.items()}
+        total = results.usage.total.model_copy(update=unknown)
+        usage = results.usage.model_copy(update={"arms": arms, "total": total})
+        assert sentences.cost_sentence(results.model_copy(update={"usage": usage})) == (
+            "It took 12 calls, unknown tokens and unknown cost units."
+        )
+
+
+class TestReach:
+    @pytest.mark.parametrize(
+        ("word", "low", "high", "kind"),
+        [
+            (Word.IMPROVES, 0.04, 0.5, "advantage"),
+            (Word.IMPROVES, 0.05, 0.5, None),
+            (Word.HARMS, -0.5, -0.04, "disadvantage"),
+            (Word.HARMS, -0.5, -0.05, None),
+            (Word.EQUIVALENT, 0.01, 0.02, None),
+            (Word.INCONCLUSIVE, -0.1, 0.5, None),
+        ],
+    )
+    def test_into_the_least_effect(self, word: Word, low: float, high: float, kind: str | None) -> None:
+        primary = study(from_thirds((1, 2))).results.primary
+        found = primary.model_copy(update={"conclusion": word, "interval": Interval(low=low, high=high)})
+        said = sentences.reach_sentence(found, 0.05)
+        assert said == (
+            kind
+            and "The interval reaches into the ±0.05 declared too small to matter, so the "
+            f"{kind} may be that small."
+        )
+
+
+class TestMisled:
+    @pytest.mark.parametrize(("high", "said"), [(-0.01, True), (0.0, False), (0.2, False)])
+    def test_a_negative_index(self, high: float, said: bool) -> None:  # noqa: FBT001 - a case of the table
+        index = BlindingFigure(value=-0.3, interval=Interval(low=-0.6, high=high), tasks=9)
+        found = BlindingRecord(word=Blinding.BLINDED, treated_first=None, treated_second=index)
+        assert (sentences.misled_sentence(found) is not None) is said
+
+    def test_nobody_was_asked(self) -> None:
+        found = BlindingRecord(word=Blinding.NOT_SHOWN, treated_first=None, treated_second=None)
+        assert sentences.misled_sentence(found) is None
 
 
 def test_three_sentences_of_a_decided_study() -> None:
     """S4 S5: estimate, cost, and that it is decided."""
     said = sentences.three_sentences(study(from_thirds((3, 1, 2, 0, 1, -1, 2, 1, 1, 2))).results)
     assert said[0].endswith("95 % interval +0.11 to +0.67, p = 0.023: improves.")
-    assert said[2] == "The question is decided; more tasks would narrow the interval."
+    assert said[2] == "The question is decided: nothing more is needed."
 
 
 def test_missing_values() -> None:

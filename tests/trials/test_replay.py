@@ -25,9 +25,9 @@ from skill_effectiveness.trials.models import (
 )
 from skill_effectiveness.trials.prepare import prepare
 from skill_effectiveness.trials.replay import replay, replay_folder
-from skill_effectiveness.trials.store import read_document
+from skill_effectiveness.trials.store import TrialStore, read_document
 from tests.support.crash_images import fast_folder
-from tests.support.private import surroundings
+from tests.support.private import imprint, surroundings
 from tests.support.trials import (
     CONTENT,
     LIMITED,
@@ -149,6 +149,18 @@ class TestPlaces:
             assert prepare(store, order(sample=2)).mode is Mode.CREATED
         if keep:
             replayed(place)
+
+    @pytest.mark.parametrize("keep", [False, True], ids=["moved", "copied"])
+    def test_a_store_elsewhere_that_is_only_looked_at(self, place: Place, *, keep: bool) -> None:
+        """T9: it replays against its roots as they are now, and the new place is noted nowhere."""
+        second = self.elsewhere(place, keep=keep)
+        roots = {name: tuple(paths) for name, paths in second.roots(KEY).items()}
+        roots["read_allow_roots"] = (str(place.checkout),)
+        expected = ExpectedIsolation(read_record(IsolationEvidence, SAFE), **roots)
+        before = imprint(second.root)
+        with TrialStore.look(second.root, around=surroundings(), checkout=None, gates=gates()) as store:
+            replay(store, KEY, expected=expected)
+        assert imprint(second.root) == before
 
     def test_roots_outside_the_store_do_not_move_with_it(self, place: Place) -> None:
         """T9: only roots under the store are seen from it."""

@@ -26,17 +26,23 @@ SUMMARY_LIMIT: Final = 1_048_576
 def gate(
     context: typer.Context,
     *,
-    bundle: Annotated[Path | None, typer.Option(help="Folder of the bundle.")] = None,
-    tasks: Annotated[Path | None, typer.Option(help="JSON array of the full task records.")] = None,
-    manifests: Annotated[Path | None, typer.Option(help="JSON array of the arm manifests.")] = None,
-    trials: Annotated[Path | None, typer.Option(help="JSONL file of the plan rows.")] = None,
+    bundle: Annotated[Path | None, typer.Option(help="Folder of the bundle.  [required]")] = None,
+    tasks: Annotated[
+        Path | None, typer.Option(help="JSON array of the full task records.  [required]")
+    ] = None,
+    manifests: Annotated[
+        Path | None, typer.Option(help="JSON array of the arm manifests.  [required]")
+    ] = None,
+    trials: Annotated[Path | None, typer.Option(help="JSONL file of the plan rows.  [required]")] = None,
     store: Annotated[
         Path | None, typer.Option(help="Root of the trials; without it their sealed copies are judged.")
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Gates that differ from the frozen ones in tier and budgets at most.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Private folder for verdict and summary.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Private folder for verdict and summary.  [required]")
+    ] = None,
     as_json: AsJson = False,
 ) -> int | None:
     """Judge whether runner and evaluator of a pilot were valid; never whether a skill works.

@@ -24,6 +24,7 @@ from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.boundary import PREFIX, ExitCode
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.keys import AsJson, Ask, PassphraseFd, passphrase_of, public_key, signing_key
+from skill_effectiveness.cli.next_step import tell_checker
 from skill_effectiveness.cli.refusals import REFUSED, CommandCode, Refusal, Refused, answer
 from skill_effectiveness.cli.reviewers import key_place
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
@@ -98,6 +99,7 @@ def issue(  # one parameter per option is what a command line is
     if licence.synthetic:
         values["synthetic"] = True
     screen.results(values, as_json=as_json)
+    tell_checker(key, "licence", "check", out)
     return ExitCode.DONE
 
 

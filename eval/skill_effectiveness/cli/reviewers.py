@@ -12,6 +12,7 @@ from skill_effectiveness.calibration.table import TableError, read_table, score_
 from skill_effectiveness.cli import demonstration, screen
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.keys import AsJson, Ask, PassphraseFd, passphrase_of, signing_key
+from skill_effectiveness.cli.next_step import tell_checker
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.cli.scores import print_score
 from skill_effectiveness.evidence.fsops import read_public
@@ -74,6 +75,7 @@ def seal(  # one parameter per option is what a command line is
         "result": SEAL,
     }
     screen.results(values, as_json=as_json)
+    tell_checker(key, "verify", out)
 
 
 def key_place(key: str) -> tuple[str, Path | None]:

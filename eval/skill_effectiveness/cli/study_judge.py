@@ -9,6 +9,7 @@ from skill_effectiveness.cli.boundary import ExitCode
 from skill_effectiveness.cli.door import surroundings
 from skill_effectiveness.cli.interruption import told_how_to_go_on
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - typer reads the annotations
+from skill_effectiveness.cli.next_step import tell_next
 from skill_effectiveness.cli.study_keys import state_root
 from skill_effectiveness.cli.study_status import StudyFolder, open_study
 from skill_effectiveness.studies.judging import JudgeStatus, judge_study
@@ -51,6 +52,8 @@ def judge(folder: StudyFolder, *, as_json: AsJson = False) -> int:
         "revoked": found.revoked,
     }
     screen.results(values, as_json=as_json)
+    if found.status is JudgeStatus.COMPLETE:
+        tell_next("study", "report", folder)
     return ExitCode.DONE if found.status is JudgeStatus.COMPLETE else ExitCode.NOT_PASSED
 
 

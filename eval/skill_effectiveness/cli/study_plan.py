@@ -11,6 +11,7 @@ from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.boundary import PREFIX, ExitCode
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.keys import AsJson, Ask, PassphraseFd  # noqa: TC001 - typer reads the annotations
+from skill_effectiveness.cli.next_step import tell_again, tell_next
 from skill_effectiveness.cli.study_keys import Key, signer, state_root, trusted_keys
 from skill_effectiveness.studies.checks import CheckReport, CheckStatus, check_study
 from skill_effectiveness.studies.example import example_files, write_example
@@ -41,8 +42,8 @@ def init(
     Exit 0: written. 2: the folder exists already.
     """
     write_example(surroundings().fs, absolute(name), example_files(name))
-    screen.complain(f"Now: study check {name}")
     screen.results({"study": f"{name}/{STUDY_FILE}"}, as_json=as_json)
+    tell_next("study", "check", name)
     return ExitCode.DONE
 
 
@@ -63,6 +64,11 @@ def check(study: StudyPath, *, allow_missing_oracle: MissingOracle = False, as_j
         )
     tell_findings(report)
     screen.results(check_values(report), as_json=as_json)
+    leave = ("--allow-missing-oracle",) if allow_missing_oracle else ()
+    if report.passed:
+        tell_next("study", "plan", study, "--out", "R", *leave)
+    else:
+        tell_again("study", "check", study, *leave)
     return ExitCode.DONE if report.passed else ExitCode.NOT_PASSED
 
 
@@ -101,9 +107,11 @@ def plan(
     if planned.plan is None:
         tell_findings(planned.report)
         screen.results(check_values(planned.report), as_json=as_json)
+        tell_again("study", "check", study, *(("--allow-missing-oracle",) if allow_missing_oracle else ()))
         return ExitCode.NOT_PASSED
     _warn(loaded, planned.plan.power.at_minimum_effect)
     screen.results(plan_values(planned.plan, out.name), as_json=as_json)
+    tell_next("study", "run", out)
     return ExitCode.DONE
 
 

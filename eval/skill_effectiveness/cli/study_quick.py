@@ -13,6 +13,7 @@ from skill_effectiveness.cli.boundary import ExitCode
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.interruption import told_how_to_go_on
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - likewise
+from skill_effectiveness.cli.next_step import tell_next
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.cli.study_keys import signer, state_root, trusted_keys
 from skill_effectiveness.cli.study_plan import check_values, plan_values, tell_findings, tell_task
@@ -31,6 +32,7 @@ from skill_effectiveness.studies.judging import JudgeStatus, judge_study
 from skill_effectiveness.studies.loading import load_study
 from skill_effectiveness.studies.planning import PlanRequest, plan_study
 from skill_effectiveness.studies.quick import QuickOrder, quick_study
+from skill_effectiveness.studies.report_files import PAGE, REPORT
 from skill_effectiveness.studies.reporting import RESULTS_PATH, report_study
 from skill_effectiveness.studies.root import StudyRoot
 from skill_effectiveness.studies.runner import RunParts, RunStatus, run_study
@@ -100,11 +102,13 @@ def quick(  # one parameter per option is what a command line is
     if planned.plan is None:
         tell_findings(planned.report)
         screen.results(check_values(planned.report), as_json=as_json)
+        screen.complain("Now: put right what is named above, then type the same line again.")
         return ExitCode.NOT_PASSED
     if dry_run:
         screen.results(plan_values(planned.plan, out.name), as_json=as_json)
+        tell_next("study", "run", out)
         return ExitCode.DONE
-    return _carried_out(absolute(out), jobs, as_json=as_json)
+    return _carried_out(out, jobs, as_json=as_json)
 
 
 def _reviewer(given: str) -> tuple[str, str | None]:
@@ -153,7 +157,7 @@ def _carried_out(out: Path, jobs: int, *, as_json: bool) -> int:
     with (
         told_how_to_go_on(screen.complain, lambda: "the same line goes on."),
         state_root(around) as state,
-        StudyRoot.open(out, around=around, checkout=checkout()) as study,
+        StudyRoot.open(absolute(out), around=around, checkout=checkout()) as study,
         crash.kept_in(study.root),
     ):
         with (
@@ -171,7 +175,11 @@ def _carried_out(out: Path, jobs: int, *, as_json: bool) -> int:
                 if judged.status is not JudgeStatus.COMPLETE:
                     screen.complain(f"Votes missing: {judged.missing}; the report does without them.")
             results = report_study(study, journal)
-    return _told(results, as_json=as_json)
+        place = study.root.path
+    code = _told(results, as_json=as_json)
+    screen.complain(f"look at {place / REPORT / PAGE}")
+    tell_next("study", "seal", out, "--out", "B")
+    return code
 
 
 def _stopped(outcome: RunOutcome) -> int:

@@ -11,6 +11,7 @@ from skill_effectiveness.cli import crash, screen
 from skill_effectiveness.cli.door import surroundings
 from skill_effectiveness.cli.interruption import told_how_to_go_on
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - typer reads the annotations
+from skill_effectiveness.cli.next_step import tell_next
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.cli.study_keys import state_root
 from skill_effectiveness.cli.study_status import StudyFolder, open_study
@@ -59,6 +60,7 @@ def report(
         place = study.root.path
     code = tell_report(results, RESULTS_PATH, required=require, as_json=as_json)
     screen.complain(f"look at {place / REPORT / PAGE}")
+    tell_next("study", "seal", folder, "--out", "B")
     return code
 
 

@@ -14,6 +14,7 @@ from skill_effectiveness.cli.boundary import ExitCode
 from skill_effectiveness.cli.door import surroundings
 from skill_effectiveness.cli.interruption import told_how_to_go_on
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - typer reads the annotations
+from skill_effectiveness.cli.next_step import tell_next
 from skill_effectiveness.cli.study_keys import state_root
 from skill_effectiveness.cli.study_progress import StudyProgress
 from skill_effectiveness.cli.study_status import StudyFolder, open_study, status_values
@@ -55,7 +56,11 @@ def run(
     ):
         agent = bound_agent(study)
         outcome = run_study(RunParts(study, state, agent, executor, jobs, halt, progress))
-    return _told(outcome, as_json=as_json)
+        reviewed = bool(study.plan.reviewers)
+    code = _told(outcome, as_json=as_json)
+    if outcome.status is RunStatus.COMPLETE:
+        tell_next("study", "judge" if reviewed else "report", folder)
+    return code
 
 
 @contextmanager

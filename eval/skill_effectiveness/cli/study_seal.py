@@ -12,7 +12,8 @@ from skill_effectiveness.cli.boundary import ExitCode
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.interruption import told_how_to_go_on
 from skill_effectiveness.cli.keys import AsJson, Ask, PassphraseFd  # noqa: TC001 - likewise
-from skill_effectiveness.cli.study_keys import Key, signer, state_root
+from skill_effectiveness.cli.next_step import tell_checker
+from skill_effectiveness.cli.study_keys import DEFAULT_KEY, Key, signer, state_root
 from skill_effectiveness.cli.study_status import StudyFolder, open_study
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.studies.bundle import prove as prove_trial
@@ -50,6 +51,7 @@ def seal(  # one parameter per option is what a command line is
         with PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout()) as target:
             found = seal_study(study, journal, target, private)
     screen.results(seal_values(found, f"{out.name}/{ENVELOPE}"), as_json=as_json)
+    tell_checker(key or DEFAULT_KEY, "verify", out)
     return ExitCode.DONE
 
 

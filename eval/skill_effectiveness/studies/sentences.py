@@ -90,8 +90,9 @@ LIMITATIONS: Final[Mapping[WaivableItem, str]] = MappingProxyType(
     {
         WaivableItem.ACCESS_ROOT_ENFORCEMENT: "Nothing kept the agent from reading outside its own folders.",
         WaivableItem.COMPLETE_ACCESS_AUDIT: "Not every file that the agent opened was recorded.",
-        WaivableItem.LIVE_MATCHED_CALL_GATE: "Nothing checked while it ran that the arms made matching calls.",
-        WaivableItem.MEMORY_ISOLATION_PROOF: "It is not proved that the agent remembered nothing of former trials.",
+        WaivableItem.LIVE_MATCHED_CALL_GATE: "Nothing checked live that the arms made matching calls.",
+        WaivableItem.MEMORY_ISOLATION_PROOF: "It is not proved that the agent remembered "
+        "nothing of former trials.",
         WaivableItem.MOUNT_EVIDENCE: "What the agent could see of the machine is not evidenced.",
         WaivableItem.PROVIDER_SIDE_PERSISTENCE_PROOF: "It is not proved that the provider kept nothing from "
         "one trial to another.",
@@ -100,14 +101,14 @@ LIMITATIONS: Final[Mapping[WaivableItem, str]] = MappingProxyType(
 """What an advisory verdict does without, beside each word of its list."""
 
 COUNTS_PAIRS: Final = (
-    "The preference counts pairs: all showings of a pair together give it one word (win, loss, tie or "
-    "inconsistent), so it differs from the net under Reviewers."
+    "The preference counts pairs: each has the word most frequent among its reviewers, and a reviewer's word "
+    "is what it said in both orders alike, so it differs from the net of single showings under Reviewers."
 )
 """Beside a preference among the comparisons."""
 
 COUNTS_SHOWINGS: Final = (
-    "These figures count single showings, each verdict in each order by itself, as given and corrected for the "
-    "reviewers’ known errors; the preference under Comparisons has one word for each pair."
+    "These figures count single showings, each verdict in each order by itself, as given and corrected for "
+    "known errors of the reviewers; the preference under Comparisons has one word for each pair."
 )
 """Beside the net preference of the reviewers."""
 
@@ -188,9 +189,9 @@ def misled_sentence(found: BlindingRecord) -> str | None:
     if not any(one.interval.high < 0 for one in known):
         return None
     return (
-        "A negative index means that guesses named the wrong side more often than the right one: the reviewers "
-        "saw a difference and took it for the other arm's, or favoured one seat, which is not the same as "
-        "guessing blindly."
+        "A negative index means that guesses named the wrong side more often than the right one: the "
+        "reviewers took a difference that they saw for the other arm's, or favoured one seat; they did not "
+        "guess blindly."
     )
 
 
