@@ -81,7 +81,10 @@ def test_each_is_a_closed_schema_with_a_name_of_its_own(name: str) -> None:
     conditions = [one[word] for one in parts(schema) for word in ("if", "then", "else") if word in one]
     objects = [one for one in parts(schema) if "properties" in one and one not in conditions]
     assert objects
-    assert [one for one in objects if one.get("additionalProperties") is not False] == []
+    # The bridge hands an arm on to `protocol`, which reads it exactly; a runtime may hold more (trials.md 2).
+    open_by_contract = {"DeclaredManifest", "TrialRuntime"} if name == "bridge-request.schema.json" else set()
+    opened = [one for one in objects if one.get("additionalProperties") is not False]
+    assert {one.get("title") for one in opened} <= open_by_contract
 
 
 @pytest.mark.parametrize(("name", "file"), WRITTEN.items())

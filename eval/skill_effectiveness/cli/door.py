@@ -78,14 +78,24 @@ def _without_steps_up(whole: Path) -> Path:
     if ".." not in parts:
         return whole
     behind = len(parts) - parts[::-1].index("..")
-    typed = str(Path(*parts[:behind]))
-    plain = os.path.normpath(typed)
+    typed, plain = str(Path(*parts[:behind])), str(_stepped_up(parts[:behind]))
     try:
         real = surroundings().fs.resolve(typed)
     except (OSError, ValueError):
         # Whoever opens it says what is wrong with it.
         return whole
     return Path(plain, *parts[behind:]) if real == plain else whole
+
+
+def _stepped_up(parts: Sequence[str]) -> Path:
+    """The path of an absolute one's parts in which each `..` takes the name before it away."""
+    kept: list[str] = []
+    for part in parts:
+        if part != "..":
+            kept.append(part)
+        elif len(kept) > 1:
+            kept.pop()
+    return Path(*kept)
 
 
 def _working_folder() -> Path:
