@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-class ExaminationProgress:
-    """An observer of one examination; a context manager, since a live display must be put away again.
+class LiveProgress:
+    """A line that goes on where stderr is a terminal; a context manager, since it must be put away again.
 
     Args:
-        label: who is examined, as the person named it.
-        repeats: how many repeats the examination has.
+        label: what the line is about.
+        total: how many steps it has.
     """
 
-    def __init__(self, label: str, repeats: int) -> None:
+    def __init__(self, label: str, total: int) -> None:
         self._label = screen.neutral(label)
         self._live: Progress | None = None
         shown = screen.live_console()
@@ -44,7 +44,7 @@ class ExaminationProgress:
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._task = self._live.add_task(self._label, total=repeats, state="")
+            self._task = self._live.add_task(self._label, total=total, state="")
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -56,6 +56,18 @@ class ExaminationProgress:
     ) -> None:
         if self._live is not None:
             self._live.stop()
+
+
+class ExaminationProgress(LiveProgress):
+    """An observer of one examination.
+
+    Args:
+        label: who is examined, as the person named it.
+        repeats: how many repeats the examination has.
+    """
+
+    def __init__(self, label: str, repeats: int) -> None:
+        super().__init__(label, repeats)
 
     def leftovers_found(self, processes: int, removed: int | None, left: int | None) -> None:
         """Killed runs left something."""

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Self
-
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.cli import screen
+from skill_effectiveness.cli.progress import LiveProgress
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from skill_effectiveness.studies.status import StudyStatus
 
 _LINES: Final = 20
 """Lines for a whole study where there is no terminal to paint on."""
 
 
-class StudyProgress:
-    """An observer of one run; a context manager, since a live display must be put away again.
+class StudyProgress(LiveProgress):
+    """An observer of one run.
 
     Args:
         name: of the study.
@@ -33,46 +23,20 @@ class StudyProgress:
     """
 
     def __init__(self, name: str, slots: int) -> None:
-        self._name = screen.neutral(name)
+        super().__init__(name, slots)
         self._slots = slots
         self._shown = -1
-        self._live: Progress | None = None
-        shown = screen.live_console()
-        if shown.is_terminal and not shown.is_dumb_terminal:
-            self._live = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=24),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[state]}", markup=False),
-                TimeElapsedColumn(),
-                console=shown,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._task = self._live.add_task(self._name, total=slots, state="")
-
-    def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def resumed(self, interrupted: int, kept: int, leftovers: int) -> None:
         """An earlier run was killed."""
         told = f"an earlier run was killed: {interrupted} attempts were interrupted, {kept} had finished"
         if leftovers:
             told += f", {leftovers} processes were left and have been ended"
-        screen.complain(f"{self._name}: {told}")
+        screen.complain(f"{self._label}: {told}")
 
     def resting(self, seconds: float) -> None:
         """The provider had trouble."""
-        screen.complain(f"{self._name}: waiting {seconds:.0f} s before the next attempt")
+        screen.complain(f"{self._label}: waiting {seconds:.0f} s before the next attempt")
 
     def progressed(self, status: StudyStatus) -> None:
         """Something ended."""
@@ -84,7 +48,7 @@ class StudyProgress:
             self._live.update(self._task, completed=status.ended, state=screen.neutral(state))
         elif self._is_worth_a_line(status.ended):
             self._shown = status.ended
-            screen.complain(f"{self._name}: {status.ended} of {self._slots} slots, {state}")
+            screen.complain(f"{self._label}: {status.ended} of {self._slots} slots, {state}")
 
     def _is_worth_a_line(self, ended: int) -> bool:
         step = max(1, self._slots // _LINES)
