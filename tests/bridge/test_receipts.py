@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skill_effectiveness.bridge.interruptions import Interruptions
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.fsops import RealFs
-from skill_effectiveness.evidence.signals import Terminated
+from skill_effectiveness.evidence.signals import Cutoff, Terminated
 from skill_effectiveness.trials.models import TrialKey
 from tests.support.bridge import Bridge, Reply
 from tests.support.bridge_room import OTHER_BINDING, Room
@@ -326,7 +325,7 @@ def test_a_signal_before_the_change(bridge: Bridge) -> None:
 def test_a_signal_from_the_change_on(bridge: Bridge) -> None:
     """B39: it is only remembered; the steps finish and the answer is given."""
     begun(bridge)
-    interruptions = Interruptions()
+    interruptions = Cutoff()
     seen = []
 
     def defer() -> None:

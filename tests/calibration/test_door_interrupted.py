@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from skill_effectiveness.calibration.cutoff import Cutoff
 from skill_effectiveness.calibration.door import respond
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection, RecordingFs
 from skill_effectiveness.evidence.lock import Lock
-from skill_effectiveness.evidence.signals import TERMINATIONS
+from skill_effectiveness.evidence.signals import TERMINATIONS, Cutoff
 from skill_effectiveness.providers import CallOutcome, Ending
 from tests.support.controller import UNREAD, Controller, Reply
 from tests.support.examinations import Scripted, UnsyncedFs, always, open_out, read_inputs_once

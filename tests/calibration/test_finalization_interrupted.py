@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skill_effectiveness.calibration import finalization
-from skill_effectiveness.calibration.cutoff import Cutoff
 from skill_effectiveness.calibration.errors import CalibrationError
 from skill_effectiveness.calibration.finalization_rules import Step
 from skill_effectiveness.evidence.faults import EvidenceError, PairCode
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection, RecordingFs
 from skill_effectiveness.evidence.pair import load_pair
-from skill_effectiveness.evidence.signals import TERMINATIONS
+from skill_effectiveness.evidence.signals import TERMINATIONS, Cutoff
 from tests.support.controller import EVIDENCE, INTENT, RESULT, STAGED, Controller
 from tests.support.examinations import MANIFEST, UnsyncedFs, open_out, read_inputs_once
 

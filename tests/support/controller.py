@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from skill_effectiveness.calibration.actions import Doorway
-from skill_effectiveness.calibration.cutoff import Cutoff
 from skill_effectiveness.calibration.door import respond
+from skill_effectiveness.evidence.signals import Cutoff
 from tests.support.examinations import MANIFEST, Anything, Scripted, UnsyncedFs, always
 from tests.support.private import surroundings
 

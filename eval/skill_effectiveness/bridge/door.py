@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from skill_effectiveness.bridge.answers import answer_line, refusal_line
 from skill_effectiveness.bridge.envelope import mismatch, read_envelope, read_request
 from skill_effectiveness.bridge.house import House
-from skill_effectiveness.bridge.interruptions import Interruptions
 from skill_effectiveness.bridge.payloads import check_payload
 from skill_effectiveness.bridge.words import (
     REQUEST_LIMIT,
@@ -24,7 +23,7 @@ from skill_effectiveness.bridge.words import (
     Exit,
     ReasonCode,
 )
-from skill_effectiveness.evidence.signals import Terminated
+from skill_effectiveness.evidence.signals import Cutoff, Terminated
 from skill_effectiveness.launch.faults import DriftError, LaunchError, ManifestError, UnloadableError
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def main(started: Started) -> int:
     bridged = started.bridged
     if bridged is None:
         raise ValueError("not started as the bridge")
-    interruptions = Interruptions()
+    interruptions = Cutoff()
     with interruptions.heard():
         house = House(started, bridged, interruptions)
         if started.arguments == STREAM:
@@ -74,7 +73,7 @@ def main(started: Started) -> int:
     return answer.exit_code
 
 
-def _serve(started: Started, house: House, interruptions: Interruptions) -> int:
+def _serve(started: Started, house: House, interruptions: Cutoff) -> int:
     """Requests line by line, each answered before the next is read."""
     gc.enable()
     interruptions.defer()

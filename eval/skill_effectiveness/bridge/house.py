@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.bridge.artifacts import Way
     from skill_effectiveness.bridge.envelope import Envelope
-    from skill_effectiveness.bridge.interruptions import Interruptions
+    from skill_effectiveness.evidence.signals import Cutoff
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.launch.entrance import Bridged, Started
     from skill_effectiveness.protocol.gates import PilotGates
@@ -52,7 +52,7 @@ class House:
         interruptions: of the process.
     """
 
-    def __init__(self, started: Started, bridged: Bridged, interruptions: Interruptions) -> None:
+    def __init__(self, started: Started, bridged: Bridged, interruptions: Cutoff) -> None:
         self._started = started
         self._bridged = bridged
         self._interruptions = interruptions

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from skill_effectiveness.calibration.cutoff import Cutoff
     from skill_effectiveness.calibration.orientation import Presentation
     from skill_effectiveness.calibration.wire import Envelope
+    from skill_effectiveness.evidence.signals import Cutoff
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.providers import Provider
 

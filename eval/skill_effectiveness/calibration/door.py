@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.calibration import actions
 from skill_effectiveness.calibration.actions import BINDERS, Doorway, UnforeseenError
-from skill_effectiveness.calibration.cutoff import Cutoff
 from skill_effectiveness.calibration.errors import CalibrationCode, CalibrationError, Status
 from skill_effectiveness.calibration.manifest import runtime_manifest
 from skill_effectiveness.calibration.messages import Action
@@ -31,7 +30,7 @@ from skill_effectiveness.calibration.wire import (
 from skill_effectiveness.evidence import crash
 from skill_effectiveness.evidence.pointer import printable
 from skill_effectiveness.evidence.root import find_checkout
-from skill_effectiveness.evidence.signals import Terminated
+from skill_effectiveness.evidence.signals import Cutoff, Terminated
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.launch.faults import DriftError, LaunchError
 

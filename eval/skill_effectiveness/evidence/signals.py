@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType, TracebackType
 
     Handler = Callable[[int, FrameType | None], Any] | int
@@ -146,3 +146,55 @@ def _put_back(number: int, former: Handler) -> None:
         # left to run.
         signal.signal(number, former)
         raise
+
+
+class Cutoff:
+    """The termination signals of one request of a door, heard within `heard()`; the first alone is raised.
+
+    It is raised where the program happens to be, so that every `finally` runs and what was begun is what a
+    kill would leave. From `defer` on it is only remembered, so that steps finish and an answer is given.
+
+    Attributes:
+        number: of the first signal that came; None as long as none did.
+    """
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._deferring = False
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Hear them, in the main thread; one that was ignored before, as under `nohup`, stays so."""
+        former = {number: signal.getsignal(number) for number in TERMINATIONS}
+        taken = [number for number, handler in former.items() if handler not in (signal.SIG_IGN, None)]
+        try:
+            for number in taken:
+                signal.signal(number, self._take)
+            yield
+        finally:
+            for number in taken:
+                signal.signal(number, former[number])
+
+    def defer(self) -> None:
+        """From here on a signal is remembered and not raised."""
+        self._deferring = True
+
+    def hear(self) -> None:
+        """From here on a signal is raised again, one that was remembered at once.
+
+        Raises:
+            Terminated: one has come.
+        """
+        self._deferring = False
+        if self.number is not None:
+            raise Terminated(self.number)
+
+    def arrived(self) -> bool:
+        """Whether one has come."""
+        return self.number is not None
+
+    def _take(self, number: int, _frame: FrameType | None) -> None:
+        if self.number is None:
+            self.number = number
+            if not self._deferring:
+                raise Terminated(number)

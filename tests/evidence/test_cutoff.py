@@ -4,8 +4,7 @@ import signal
 
 import pytest
 
-from skill_effectiveness.calibration.cutoff import Cutoff
-from skill_effectiveness.evidence.signals import TERMINATIONS, Terminated
+from skill_effectiveness.evidence.signals import TERMINATIONS, Cutoff, Terminated
 
 
 @pytest.mark.parametrize("number", TERMINATIONS)
