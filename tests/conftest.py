@@ -12,6 +12,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for _ignored in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     signal.signal(_ignored, signal.SIG_DFL)
 
+# Folders that tests make above private ones must not be open to a group, whatever the caller's mask.
+os.umask(0o022)
+
 # How fast a loaded machine draws examples says nothing about the code. `EXAMPLES` asks for more of them than
 # an ordinary run has time for.
 settings.register_profile(
