@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHECKOUT = Path(__file__).parents[2]
-CODEX_VARIABLE = "SKILL_EFFECTIVENESS_CODEX"
-CODEX_INSTALLED = "node_modules/@openai/codex/vendor/*/bin/codex"
+INSTALLED = {
+    "codex": "@openai/codex/vendor/*/bin/codex",
+    "claude": "@anthropic-ai/claude-code-*/claude",
+    "opencode": "opencode-*/bin/opencode",
+    "kimi": "@moonshot-ai/kimi-code/dist/main.mjs",
+    "node": "node-linux-*/bin/node",
+}
+"""Where tools/install_clis puts each program, below its folder of modules."""
 
 
 @pytest.fixture(scope="session")
@@ -27,17 +34,53 @@ def loopback_only() -> None:
         pytest.skip(f"the network is up ({', '.join(others)}): run tools/contract")
 
 
-@pytest.fixture(scope="session")
-def codex_program(loopback_only: None) -> Path:
-    """The real codex: named by the environment, or installed by tools/install_clis."""
-    del loopback_only
-    named = os.environ.get(CODEX_VARIABLE, "")
+def _program(name: str) -> Path:
+    """A real program: named by SKILL_EFFECTIVENESS_CODEX and the like, or installed by tools/install_clis."""
+    variable = f"SKILL_EFFECTIVENESS_{name.upper()}"
+    named = os.environ.get(variable, "")
     if named:
         return Path(named)
-    installed = sorted((CHECKOUT / ".clis").glob(CODEX_INSTALLED))
+    installed = sorted((CHECKOUT / ".clis" / "node_modules").glob(INSTALLED[name]))
     if not installed:
-        pytest.skip(f"no real codex: run tools/install_clis, or name it in {CODEX_VARIABLE}")
+        pytest.skip(f"no real {name}: run tools/install_clis, or name it in {variable}")
     return installed[0]
+
+
+@pytest.fixture(scope="session")
+def codex_program(loopback_only: None) -> Path:
+    """The real codex."""
+    del loopback_only
+    return _program("codex")
+
+
+@pytest.fixture(scope="session")
+def claude_program(loopback_only: None) -> Path:
+    """The real claude."""
+    del loopback_only
+    return _program("claude")
+
+
+@pytest.fixture(scope="session")
+def opencode_program(loopback_only: None) -> Path:
+    """The real opencode, which needs ripgrep on PATH."""
+    del loopback_only
+    if shutil.which("rg") is None:
+        pytest.skip("opencode needs ripgrep (rg) on PATH")
+    return _program("opencode")
+
+
+@pytest.fixture(scope="session")
+def kimi_script(loopback_only: None) -> Path:
+    """The script of the real kimi."""
+    del loopback_only
+    return _program("kimi")
+
+
+@pytest.fixture(scope="session")
+def node_program(loopback_only: None) -> Path:
+    """The interpreter for it."""
+    del loopback_only
+    return _program("node")
 
 
 @pytest.fixture(scope="session")

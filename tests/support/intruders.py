@@ -39,18 +39,18 @@ attempt("copy", copied)
 print(json.dumps(found))
 """
 
-# Copies every socket of the parent for itself: `channels`; a process with much open gives its children high
-# numbers. Needs rights that only root has here.
+# Copies every socket of the parent for itself: `channels`. Needs rights that only root has here.
 STEALING = """
 import ctypes, socket
 boss = os.pidfd_open(os.getppid())
+numbers = [int(name) for name in os.listdir(f"/proc/{os.getppid()}/fd")]
 def stolen(number):
     copy = ctypes.CDLL(None).syscall(438, boss, number, 0)  # pidfd_getfd
     try:
         return socket.socket(fileno=copy)
     except (OSError, ValueError):
         return None  # no descriptor, or no socket
-channels = [one for one in map(stolen, range(3, 512)) if one is not None]
+channels = [one for one in map(stolen, numbers) if one is not None]
 assert channels
 """
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from skill_effectiveness.trials.readings import cased, folded, readings
 
 NAME = "profile-full"
+# Where a terminal's escape sequence may begin.
+SEQUENCES = "\x1b\x9b"
 
 DISGUISES = {
     "capitals": "PROFILE-Full",
@@ -83,9 +85,12 @@ class TestDisguises:
         """T32: JSON within a text does not glue words together."""
         assert readings("always\\nwrite\\ttests")[2].folded == "always write tests"
 
-    @given(st.text())
+    @given(st.text(st.characters(exclude_characters=SEQUENCES)))
     def test_normal_forms_read_alike(self, text: str) -> None:
-        """T32: composed and decomposed forms have one reading."""
+        """T32: composed and decomposed forms have one reading.
+
+        Not so behind the start of a terminal's escape sequence, which a decomposed letter may end.
+        """
         for form in ("NFC", "NFD"):
             assert folded(unicodedata.normalize(form, text)) == folded(text)
 

@@ -12,10 +12,11 @@ import pytest
 
 from skill_effectiveness.acceptance.closeout.command import CommandRun, run_command, signal_name
 from skill_effectiveness.acceptance.closeout.errors import CloseoutCode, CloseoutError
-from skill_effectiveness.acceptance.closeout.git import Git
 from skill_effectiveness.acceptance.closeout.policy_models import ResolvedCommand
-from skill_effectiveness.acceptance.closeout.programs import find_program
-from skill_effectiveness.acceptance.closeout.worktree import DetachedWorktree, sweep_worktrees
+from skill_effectiveness.acceptance.closeout.site import candidate_worktree
+from skill_effectiveness.execution.git import Git
+from skill_effectiveness.execution.programs import find_program
+from skill_effectiveness.execution.worktree import DetachedWorktree, sweep_worktrees
 
 if TYPE_CHECKING:
     from tests.support.closeout import Repository
@@ -131,7 +132,7 @@ def test_a_program_of_the_repository(repository: Repository) -> None:
     (repository.root / "bin/check").chmod(0o755)
     ran = carried_out(repository, "bin/check")
     assert ran.execution.exitCode == 0
-    assert b"closeout-" in ran.log
+    assert b"skill-effectiveness-" in ran.log
 
 
 def test_names_are_looked_up_in_path(repository: Repository) -> None:
@@ -171,8 +172,9 @@ class TestWorktrees:
         for wanted, change in (("0" * 40, None), (commit, (repository.temporary, 0o777))):
             if change:
                 change[0].chmod(change[1])
+            made = candidate_worktree(Git(repository.root, around), wanted, around)
             with pytest.raises(CloseoutError) as caught:
-                DetachedWorktree(Git(repository.root, around), wanted, around).__enter__()
+                made.__enter__()
             assert caught.value.code is CloseoutCode.WORKTREE_UNAVAILABLE
             assert caught.value.message == "could not create a worktree at the candidate commit"
         assert list(repository.temporary.iterdir()) == []
@@ -199,9 +201,9 @@ class TestWorktrees:
         ours, living, locked, theirs = (
             repository.base / name
             for name in (
-                "closeout-0123456789abcdef",
-                "closeout-0000000000000000",
-                "closeout-1111111111111111",
+                "skill-effectiveness-0123456789abcdef",
+                "skill-effectiveness-0000000000000000",
+                "skill-effectiveness-1111111111111111",
                 "mine",
             )
         )

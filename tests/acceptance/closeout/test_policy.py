@@ -10,12 +10,12 @@ import pytest
 
 from skill_effectiveness.acceptance.closeout.commit_tree import CommitTree
 from skill_effectiveness.acceptance.closeout.errors import PolicyError
-from skill_effectiveness.acceptance.closeout.git import Git
 from skill_effectiveness.acceptance.closeout.policy import EffectivePolicy, load_policy
 from skill_effectiveness.acceptance.closeout.policy_models import ResolvedCommand
 from skill_effectiveness.acceptance.closeout.working_tree import WorkingTree
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.fsops import RealFs
+from skill_effectiveness.execution.git import Git
 from tests.support.closeout import (
     ENTRY,
     HEAD,

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.acceptance.closeout.errors import CloseoutCode, CloseoutError
-from skill_effectiveness.acceptance.closeout.git import without_routing
-from skill_effectiveness.acceptance.closeout.programs import find_program
 from skill_effectiveness.acceptance.closeout.records import Execution
 from skill_effectiveness.execution import Ended, Limits, ProcessResult, run_process
+from skill_effectiveness.execution.git import without_routing
+from skill_effectiveness.execution.programs import find_program
 
 if TYPE_CHECKING:
     from skill_effectiveness.acceptance.closeout.policy_models import ResolvedCommand
-    from skill_effectiveness.acceptance.closeout.worktree import DetachedWorktree
     from skill_effectiveness.evidence.surroundings import Surroundings
+    from skill_effectiveness.execution.worktree import DetachedWorktree
 
 STREAM_BYTES: Final = 262_144
 """Bytes of each stream that a log keeps."""

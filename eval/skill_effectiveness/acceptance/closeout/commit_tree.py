@@ -12,7 +12,7 @@ from skill_effectiveness.acceptance.closeout.tree import Below, EntryKind, TreeU
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skill_effectiveness.acceptance.closeout.git import Git, TreeEntry
+    from skill_effectiveness.execution.git import Git, TreeEntry
 
 USUAL: Final = ".agents"
 PREFETCH_BYTES: Final = 16_777_216

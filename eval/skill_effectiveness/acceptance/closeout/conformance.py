@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skill_effectiveness.acceptance.closeout.decision import DecisionDocument
-    from skill_effectiveness.acceptance.closeout.git import Git
     from skill_effectiveness.evidence.surroundings import Surroundings
+    from skill_effectiveness.execution.git import Git
 
 EXPECT: Final = "expect.json"
 REPO: Final = "repo"

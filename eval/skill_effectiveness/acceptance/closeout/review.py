@@ -15,7 +15,6 @@ from skill_effectiveness.acceptance.closeout.desk import open_desk
 from skill_effectiveness.acceptance.closeout.errors import CloseoutCode, CloseoutError, UsageRefused
 from skill_effectiveness.acceptance.closeout.intake import review_item, store_review
 from skill_effectiveness.acceptance.closeout.policy_paths import SKILL_FILE
-from skill_effectiveness.acceptance.closeout.programs import find_tool
 from skill_effectiveness.acceptance.closeout.records import IDENTITY_MOST, RecordError, Reviewer
 from skill_effectiveness.acceptance.closeout.review_prompt import (
     ANSWER_SCHEMA,
@@ -23,13 +22,14 @@ from skill_effectiveness.acceptance.closeout.review_prompt import (
     findings_of,
     render,
 )
-from skill_effectiveness.acceptance.closeout.site import survey
+from skill_effectiveness.acceptance.closeout.site import candidate_worktree, survey
 from skill_effectiveness.acceptance.closeout.words import WarningCode
-from skill_effectiveness.acceptance.closeout.worktree import DetachedWorktree, sweep_worktrees
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.journal import Entry
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.execution import ExecutableError
+from skill_effectiveness.execution.programs import find_tool
+from skill_effectiveness.execution.worktree import sweep_worktrees
 from skill_effectiveness.providers import (
     CallKind,
     CodexProvider,
@@ -153,7 +153,7 @@ def _bound(order: ReviewOrder, site: Site) -> Provider:
 def _session(desk: Desk, item: ResolvedReview, provider: Provider, order: ReviewOrder) -> CallOutcome:
     """One session over a fresh worktree, which must look afterwards as it was made."""
     site, situation = desk.site, desk.situation
-    with DetachedWorktree(site.git, situation.head, site.around) as worktree:
+    with candidate_worktree(site.git, situation.head, site.around) as worktree:
         skill = _copy_skill(situation.policy, item.skill, worktree.session.data / "skill", site.around)
         prompt = render(skill, situation.base, situation.head)
         if len(prompt.encode()) > PROMPT_BYTES:

@@ -18,11 +18,11 @@ from skill_effectiveness.acceptance.closeout.evaluation import evaluate
 from skill_effectiveness.acceptance.closeout.evidence_root import last_attempt
 from skill_effectiveness.acceptance.closeout.policy_models import ResolvedCommand
 from skill_effectiveness.acceptance.closeout.records import CommandRecord
-from skill_effectiveness.acceptance.closeout.site import UnresolvedError, survey
+from skill_effectiveness.acceptance.closeout.site import UnresolvedError, candidate_worktree, survey
 from skill_effectiveness.acceptance.closeout.words import SPEC_VERSION
-from skill_effectiveness.acceptance.closeout.worktree import DetachedWorktree, sweep_worktrees
 from skill_effectiveness.evidence.canonical import digest_bytes, dump_line
 from skill_effectiveness.evidence.journal import Entry
+from skill_effectiveness.execution.worktree import sweep_worktrees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -114,7 +114,7 @@ def _run_command(desk: Desk, item: ResolvedCommand, before: Sequence[StoredRecor
     site, situation = desk.site, desk.situation
     place = desk.place(item.id)
     desk.journal.note(Entry(runner_journal.STARTED, desk.about(place)))
-    with DetachedWorktree(site.git, situation.head, site.around) as worktree:
+    with candidate_worktree(site.git, situation.head, site.around) as worktree:
         ran = run_command(item, worktree, site.around)
     record, digest = desk.evidence.store(
         place,

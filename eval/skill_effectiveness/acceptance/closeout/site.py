@@ -5,6 +5,7 @@ Source: closeout.md, sections 8 (order of the whole-decision checks), 10 and 11.
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from skill_effectiveness.acceptance.closeout.commit_tree import CommitTree
 from skill_effectiveness.acceptance.closeout.decision import Notice, shown
 from skill_effectiveness.acceptance.closeout.errors import CloseoutCode, CloseoutError, PolicyError
 from skill_effectiveness.acceptance.closeout.evaluation import Candidate, Inputs
-from skill_effectiveness.acceptance.closeout.git import Git
 from skill_effectiveness.acceptance.closeout.policy import EffectivePolicy, load_policy
 from skill_effectiveness.acceptance.closeout.tree import TreeUnreadableError
 from skill_effectiveness.acceptance.closeout.words import (
@@ -26,8 +26,11 @@ from skill_effectiveness.acceptance.closeout.working_tree import WorkingTree
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.root import state_path
+from skill_effectiveness.execution.git import Git
+from skill_effectiveness.execution.worktree import DetachedWorktree, WorktreeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from skill_effectiveness.evidence.surroundings import Surroundings
@@ -213,3 +216,19 @@ def differing(used: EffectivePolicy, at_base: EffectivePolicy | PolicyError) -> 
         return ()
     message = f"the policy in use is {own}, that of the base commit is {theirs}"
     return (Notice(code=WarningCode.POLICY_DIFFERS_FROM_BASE, message=shown(message)),)
+
+
+@contextmanager
+def candidate_worktree(git: Git, commit: str, around: Surroundings) -> Iterator[DetachedWorktree]:
+    """A worktree of the candidate for one command or one reviewer.
+
+    Raises:
+        CloseoutError: `worktree_unavailable`; nothing of it stays.
+    """
+    with ExitStack() as stack:
+        try:
+            worktree = stack.enter_context(DetachedWorktree(git, commit, around))
+        except WorktreeError as error:
+            message = "could not create a worktree at the candidate commit"
+            raise CloseoutError(CloseoutCode.WORKTREE_UNAVAILABLE, message, error.sentence) from error
+        yield worktree

@@ -1,8 +1,8 @@
-"""Git, as far as closeout needs it: which commits, which files a commit holds, and worktrees.
+"""Git: which commits there are, which files a commit holds, and whatever else a room asks of it.
 
-Source: closeout.md, section 10. Every call goes through the house's one way to start a child, with its own
-time limit. A call of ours never runs a hook, never asks a person, and sees the objects that were committed:
-replacement objects are off.
+Source: closeout.md, section 10; loop.md, section 11. Every call goes through the house's one way to start a
+child, with its own time limit. A call of ours never runs a hook, never asks a person, and sees the objects
+that were committed: replacement objects are off.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.acceptance.closeout.programs import find_tool
-from skill_effectiveness.execution import Ended, Limits, run_process
+from skill_effectiveness.execution.limits import Limits
+from skill_effectiveness.execution.outcome import Ended
+from skill_effectiveness.execution.process import run_process
+from skill_effectiveness.execution.programs import find_tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

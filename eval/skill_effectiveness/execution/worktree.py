@@ -1,6 +1,6 @@
-"""A detached worktree of one commit: made for one command or one reviewer, deleted whatever happens.
+"""A detached worktree of one commit: made for one command or one session, deleted whatever happens.
 
-Source: closeout.md, section 10, steps 2 and 4, and section 12.
+Source: closeout.md, section 10, steps 2 and 4, and section 12; milestone.md, section 7.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from skill_effectiveness.acceptance.closeout.errors import CloseoutCode, CloseoutError
-from skill_effectiveness.acceptance.closeout.git import Git
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsops import closing, read_public, remove_tree
-from skill_effectiveness.execution import SessionFolders, sweep_sessions
+from skill_effectiveness.execution.git import Git
+from skill_effectiveness.execution.session import SessionFolders
+from skill_effectiveness.execution.session_sweep import sweep_sessions
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -23,8 +23,20 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.surroundings import Surroundings
 
 SECONDS: Final = 30.0
-_OURS: Final = re.compile(r"closeout-[0-9a-f]{16}")
+_OURS: Final = re.compile(r"skill-effectiveness-[0-9a-f]{16}")
 _PATH_BYTES: Final = 65_536
+
+
+class WorktreeError(Exception):
+    """No worktree could be made.
+
+    Attributes:
+        sentence: the reason and what to do, for people.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        self.sentence = sentence
+        super().__init__(sentence)
 
 
 class DetachedWorktree:
@@ -47,7 +59,7 @@ class DetachedWorktree:
         self._commit = commit
         self._around = around
         self._session = SessionFolders(around)
-        self._name = f"closeout-{around.entropy(8).hex()}"
+        self._name = f"skill-effectiveness-{around.entropy(8).hex()}"
         self._common: Path | None = None
 
     @property
@@ -71,15 +83,15 @@ class DetachedWorktree:
         """Make it.
 
         Raises:
-            CloseoutError: `worktree_unavailable`; nothing of it stays.
+            WorktreeError: git or the temporary folder refuses; nothing of it stays.
         """
         self._common = self._git.common()
         if self._common is None:
-            raise _unavailable("git does not say where it keeps its worktrees.")
+            raise WorktreeError("git does not say where it keeps its worktrees.")
         try:
             self._session.__enter__()
         except EvidenceError as error:
-            raise _unavailable(str(error)) from error
+            raise WorktreeError(str(error)) from error
         try:
             self._make()
         except BaseException:
@@ -90,7 +102,7 @@ class DetachedWorktree:
     def _make(self) -> None:
         words = ("worktree", "add", "--detach", "--quiet", str(self.path), self._commit)
         if not self._git.ask(*words, seconds=SECONDS).good or self.head_moved():
-            raise _unavailable("git could not check it out in 30 seconds; see `git worktree add --detach`.")
+            raise WorktreeError("git could not check it out in 30 seconds; see `git worktree add --detach`.")
 
     def __exit__(
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
@@ -169,11 +181,3 @@ def _exists(path: Path, around: Surroundings) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
-
-
-def _unavailable(advice: str) -> CloseoutError:
-    return CloseoutError(
-        CloseoutCode.WORKTREE_UNAVAILABLE,
-        "could not create a worktree at the candidate commit",
-        advice,
-    )
