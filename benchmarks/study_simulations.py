@@ -23,8 +23,9 @@ from benchmarks.harness import Figure, report
 from skill_effectiveness.studies.analysis.analyse import BOOTSTRAP_TASKS
 from skill_effectiveness.studies.analysis.bootstrap import Resamples
 from skill_effectiveness.studies.analysis.evidence_sequence import anytime_p, looks, stopped_at
-from skill_effectiveness.studies.analysis.sign_flips import Flips, Sides
+from skill_effectiveness.studies.analysis.sign_flips import Flips
 from skill_effectiveness.studies.chance import Chance
+from skill_effectiveness.studies.words import Sides
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

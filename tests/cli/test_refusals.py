@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 from skill_effectiveness.cli import refusals
@@ -23,4 +26,20 @@ def test_each_code_is_raised_somewhere() -> None:
 
 
 def test_one_list_names_every_refusal() -> None:
-    assert set(refusals.REFUSED) == set(refusals.Refused.__args__)
+    loaded = [
+        getattr(import_module(f"skill_effectiveness.{module}"), name) for module, name in refusals.RAISED_BY
+    ]
+    assert sorted(str(refusals.Refused).replace(" ", "").split("|")) == sorted(one.__name__ for one in loaded)
+    assert set(refusals.refusals()) == set(loaded)
+
+
+def test_a_room_that_is_not_loaded_refuses_nothing() -> None:
+    """Looking for what was raised loads no room."""
+    source = (
+        "import sys\nfrom skill_effectiveness.cli.refusals import refusals\n"
+        "print([one.__name__ for one in refusals()], 'skill_effectiveness.trials.faults' in sys.modules)"
+    )
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", source], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "['Refusal', 'Withheld'] False\n"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from skill_effectiveness.cli.keys import key_place
 from skill_effectiveness.cli.refusals import Refusal
-from skill_effectiveness.cli.reviewers import key_place
 from tests.support.examinations import open_out, run_examination
 from tests.support.private import content, wrong_modes
 

@@ -15,9 +15,11 @@ from tests.support.model_server import (
     Cut,
     Hang,
     ModelServer,
+    NamedCall,
     OneModelOnly,
     Quota,
     Refused,
+    SkillCall,
     ToolCall,
 )
 
@@ -45,6 +47,29 @@ def post(base_url: str, *, model: str = "m", stream: bool = True, results: int =
     finally:
         answer.close()
         connection.close()
+
+
+def chat(base_url: str, *, model: str = "m", stream: bool = True, results: int = 0) -> tuple[int, str]:
+    question = {"role": "user", "content": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]}
+    outputs = [{"role": "tool", "tool_call_id": "call_1", "content": ""}] * results
+    messages = [{"role": "system", "content": "Be short."}, question, *outputs]
+    tools = [{"type": "function", "function": {"name": "bash", "parameters": {}}}]
+    body = {"model": model, "stream": stream, "messages": messages, "tools": tools}
+    connection = connected(base_url)
+    connection.request("POST", f"{urlsplit(base_url).path}/chat/completions", json.dumps(body))
+    answer = connection.getresponse()
+    try:
+        return answer.status, answer.read().decode()
+    finally:
+        answer.close()
+        connection.close()
+
+
+def pieces(stream: str) -> list[str]:
+    """The data of each event; the events of this wire have no names."""
+    events = stream.removesuffix("\n\n").split("\n\n")
+    assert all(event.startswith("data: ") for event in events)
+    return [event.removeprefix("data: ") for event in events]
 
 
 def connected(base_url: str) -> http.client.HTTPConnection:
@@ -166,3 +191,73 @@ def test_an_unknown_path_asks_no_model(server: ModelServer) -> None:
     assert post(url.replace("/s/x", "/s/y"))[0] == 404
     assert post(url.replace("/v1", "/v2"))[0] == 404
     assert server.requests("x") == ()
+
+
+class TestChatCompletions:
+    def test_an_answer_in_one_piece_and_in_several(self, server: ModelServer) -> None:
+        url = server.play("x", Answer(backwards))
+
+        status, plain = chat(url, stream=False)
+        assert status == 200
+        whole = json.loads(plain)
+        assert whole["choices"][0]["message"] == {"role": "assistant", "content": "olleH"}
+        assert whole["choices"][0]["finish_reason"] == "stop"
+        assert whole["usage"]["total_tokens"] == 1234
+        status, stream = chat(url)
+        *sent, last = pieces(stream)
+        assert (status, last) == (200, "[DONE]")
+        chunks = [json.loads(piece) for piece in sent]
+        deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+        assert deltas == [{"role": "assistant", "content": ""}, {"content": "ol"}, {"content": "leH"}, {}]
+        assert chunks[3]["choices"][0]["finish_reason"] == "stop"
+        assert chunks[4]["usage"]["prompt_tokens_details"] == {"cached_tokens": 200}
+        asked = [request.asked for request in server.requests("x")]
+        assert [(one.prompt, one.streaming, one.tools) for one in asked] == [
+            ("Hello", False, ("bash",)),
+            ("Hello", True, ("bash",)),
+        ]
+
+    @pytest.mark.parametrize(
+        ("scenario", "status", "words"),
+        [
+            (Refused(401, "invalid_api_key", "No."), 401, "invalid_api_key"),
+            (Refused(429, "rate_limit_exceeded", "No."), 429, "rate_limit_exceeded"),
+            (Refused(500, "server_error", "No."), 500, "server_error"),
+            (Quota(), 429, "insufficient_quota"),
+            (OneModelOnly("other", backwards), 404, "The model `m` does not exist"),
+        ],
+    )
+    def test_each_refusal_says_its_part(
+        self, server: ModelServer, scenario: Scenario, status: int, words: str
+    ) -> None:
+        got, text = chat(server.play("x", scenario))
+
+        assert got == status
+        assert words in text
+
+    @pytest.mark.parametrize(
+        ("scenario", "name", "arguments"),
+        [
+            (ToolCall("ls", backwards), "bash", {"command": "ls", "description": "Run a command"}),
+            (SkillCall("one", backwards), "skill", {"name": "one"}),
+            (NamedCall("Skill", {"skill": "one"}, backwards), "Skill", {"skill": "one"}),
+        ],
+    )
+    def test_a_tool_is_wanted_once(
+        self, server: ModelServer, scenario: Scenario, name: str, arguments: dict[str, str]
+    ) -> None:
+        url = server.play("x", scenario)
+
+        chunks = [json.loads(piece) for piece in pieces(chat(url)[1])[:-1]]
+        (call,) = chunks[1]["choices"][0]["delta"]["tool_calls"]
+        assert call["function"]["name"] == name
+        assert json.loads(call["function"]["arguments"]) == arguments
+        assert chunks[2]["choices"][0]["finish_reason"] == "tool_calls"
+        assert "leH" in chat(url, results=1)[1]
+
+    def test_a_cut_stream_is_half_an_answer(self, server: ModelServer) -> None:
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            chat(server.play("x", Cut(backwards)))
+        assert b'"ol"' in caught.value.partial
+        assert b"leH" not in caught.value.partial
+        assert b"[DONE]" not in caught.value.partial

@@ -26,6 +26,7 @@ class TestThePublicNames:
             "LimitName",
             "Limits",
             "ProcessResult",
+            "Sandbox",
             "SessionFolders",
             "SessionSweep",
             "StartFault",

@@ -17,6 +17,8 @@ from skill_effectiveness.providers.classification import (
     outcome_of,
 )
 from skill_effectiveness.providers.events import (
+    AnswerInvalid,
+    Declined,
     Event,
     Flood,
     Message,
@@ -26,6 +28,7 @@ from skill_effectiveness.providers.events import (
     Progress,
     Reasoning,
     SessionStarted,
+    SurfaceDiffers,
     ToolActivity,
     TurnCompleted,
     TurnFailed,
@@ -255,6 +258,51 @@ class TestProviderErrors:
             ending([SESSION, TurnStarted(), ERROR, Message("{}"), DONE], BADLY).ending
             is Ending.STREAM_INVALID
         )
+
+
+class TestOwnWords:
+    """What a provider says by a word of its own, beside any text."""
+
+    def test_a_kind_that_is_told_needs_no_message(self) -> None:
+        """P7: the provider's own code for its trouble comes before its sentence."""
+        told = TurnFailed("no such sentence", ProviderErrorKind.RATE_LIMITED)
+
+        assert ending([SESSION, TurnStarted(), told], BADLY) == Classification(
+            Ending.PROVIDER_ERROR, ProviderErrorKind.RATE_LIMITED
+        )
+
+    @pytest.mark.parametrize("process", [WELL, BADLY])
+    @pytest.mark.parametrize(
+        ("word", "expected"),
+        [(Declined(), Ending.REFUSED), (AnswerInvalid("quota"), Ending.ANSWER_INVALID)],
+    )
+    def test_a_word_for_no_answer_is_heard_whatever_the_exit(
+        self, word: Event, expected: Ending, process: ProcessResult
+    ) -> None:
+        """P6 P12: refused, and an answer that the program itself refused; what it cost is known."""
+        outcome = outcome_of(CallFacts(process, [*GOOD[:2], word, DONE], "model", 0), VOCABULARY)
+
+        assert outcome.ending is expected
+        assert outcome.answer is None
+        assert outcome.usage == Usage(input_tokens=10, output_tokens=2)
+
+    @pytest.mark.parametrize("word", [Declined(), AnswerInvalid("quota")])
+    def test_the_provider_failing_comes_first(self, word: Event) -> None:
+        """P6: a fatal event is what the call ended by."""
+        assert ending([SESSION, word, TurnFailed("busy")]).ending is Ending.PROVIDER_ERROR
+        assert ending([SESSION, word], replace(WELL, unterminated=b"{")).ending is Ending.STREAM_INVALID
+
+    @pytest.mark.parametrize("kind", CallKind)
+    @pytest.mark.parametrize("ended", [Ended.EXITED, Ended.CANCELLED, Ended.WALL_TIMEOUT])
+    def test_another_session_than_was_asked_for_is_no_session(self, kind: CallKind, ended: Ended) -> None:
+        """P9 R31: a surface that differs, in a call of any kind, however the program ended."""
+        events = [*GOOD, SurfaceDiffers("tools")]
+        outcome = outcome_of(CallFacts(replace(WELL, ended=ended), events, "model", 0, kind), VOCABULARY)
+
+        assert outcome.ending is Ending.STREAM_INVALID
+        assert [(warning.code, warning.text) for warning in outcome.warnings] == [
+            ("surface_differs", "tools")
+        ]
 
 
 class TestViolations:

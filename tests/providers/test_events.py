@@ -9,6 +9,8 @@ import pytest
 
 from skill_effectiveness.providers import Usage
 from skill_effectiveness.providers.events import (
+    AnswerInvalid,
+    Declined,
     Event,
     Flood,
     Message,
@@ -18,6 +20,7 @@ from skill_effectiveness.providers.events import (
     Progress,
     Reasoning,
     SessionStarted,
+    SurfaceDiffers,
     ToolActivity,
     TurnCompleted,
     TurnFailed,
@@ -31,6 +34,9 @@ EVERY: list[Event] = [
     TurnStarted(),
     TurnCompleted(Usage()),
     TurnFailed("canary"),
+    Declined(),
+    AnswerInvalid("canary"),
+    SurfaceDiffers("canary"),
     Message("canary"),
     Reasoning("canary"),
     Notice(NoticeKind.RETRY, "canary"),

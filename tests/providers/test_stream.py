@@ -21,7 +21,7 @@ from skill_effectiveness.providers.events import (
     Unknown,
     Unreadable,
 )
-from skill_effectiveness.providers.stream import EventLog, call_limits
+from skill_effectiveness.providers.stream import Bounds, EventLog, call_limits
 from tests.support.provider_calls import DONE, THREAD, TURN, lines, message
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class TestLimits:
 
     def test_the_process_and_the_reader_have_the_same_longest_line(self) -> None:
         """F17 P5: 1 MiB per line, and no idle limit."""
-        limits = call_limits(12.5, stdout_bytes=1000)
+        limits = call_limits(12.5, Bounds(stdout_bytes=1000))
 
         assert limits.wall_seconds == 12.5
         assert limits.line_bytes == 1_048_576
@@ -202,7 +202,7 @@ class TestLimits:
         assert limits.idle_seconds is None
 
     def test_a_time_that_is_over_is_still_a_time(self) -> None:
-        assert call_limits(-3, stdout_bytes=1).wall_seconds == 0.001
+        assert call_limits(-3, Bounds()).wall_seconds == 0.001
 
 
 def test_completed_turns_carry_their_usage() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from statistics import NormalDist
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtri
 
 from skill_effectiveness.evidence.canonical import draw_bytes, draws
 from skill_effectiveness.studies.chance import Chance
@@ -46,8 +46,14 @@ def test_what_words_become() -> None:
     assert CHANCE.signs("use", 6, 4).ravel().tolist() == [-1 if w & 1 else 1 for w in drawn]
     uniforms = [(w + 0.5) / 2**32 for w in drawn]
     assert CHANCE.uniforms("use", 24).tolist() == uniforms
-    normals = [NormalDist().inv_cdf(u) for u in uniforms]
-    assert CHANCE.normals("use", 24).tolist() == pytest.approx(normals, abs=1e-9)
+    assert [CHANCE.uniform("use", place) for place in range(24)] == uniforms
+
+
+@given(st.integers(0, 10**6))
+def test_a_normal_number(n: int) -> None:
+    """S54: the quantile, as another library computes it."""
+    (word,) = words(f"base/{n}", 1)
+    assert CHANCE.normal(f"base/{n}") == pytest.approx(float(ndtri((word + 0.5) / 2**32)), abs=1e-12)
 
 
 def test_key() -> None:

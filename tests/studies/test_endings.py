@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from skill_effectiveness.providers.calls import Ending, ProviderErrorKind
-from skill_effectiveness.studies.analysis.sign_flips import Sides
 from skill_effectiveness.studies.endings import (
     SlotStep,
     Step,
@@ -19,7 +18,7 @@ from skill_effectiveness.studies.endings import (
 )
 from skill_effectiveness.studies.plan import PlanAnalysis
 from skill_effectiveness.studies.state import AttemptState, SlotState
-from skill_effectiveness.studies.words import DEFAULT_RULES, EndClass, GradeState, Rule, Stopping
+from skill_effectiveness.studies.words import DEFAULT_RULES, EndClass, GradeState, Rule, Sides, Stopping
 
 DIGEST = "sha256:" + "0" * 64
 

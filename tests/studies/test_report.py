@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skill_effectiveness.studies.analysis.outcomes import Outcome
 from skill_effectiveness.studies.report import LONGEST_TEXT, PairTexts, shown
 from skill_effectiveness.studies.sentences import COUNTS_PAIRS, COUNTS_SHOWINGS, MEASURES
 from skill_effectiveness.studies.tables import Tables
+from skill_effectiveness.studies.words import Outcome
 from tests.support.study_results import (
     ADVISORY,
     HOSTILE,

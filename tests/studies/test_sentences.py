@@ -9,9 +9,9 @@ from skill_effectiveness.protocol.gates import WaivableItem
 from skill_effectiveness.studies import sentences
 from skill_effectiveness.studies.analysis.blinding_index import Blinding
 from skill_effectiveness.studies.analysis.conclusions import Reason, Word
-from skill_effectiveness.studies.analysis.outcomes import Outcome
 from skill_effectiveness.studies.analysis.records import Method, Uncorrected
 from skill_effectiveness.studies.results import BlindingFigure, BlindingRecord
+from skill_effectiveness.studies.words import Outcome
 from tests.support.study_results import study
 from tests.support.study_tables import from_differences, from_thirds
 

@@ -10,10 +10,11 @@ from skill_effectiveness.calibration.loader import LoadedCalibration
 from skill_effectiveness.calibration.models import Judgment, ResultDocument
 from skill_effectiveness.evidence.canonical import digest_text
 from skill_effectiveness.evidence.fsops import RealFs
+from skill_effectiveness.protocol.capability import MatrixStatus
 from skill_effectiveness.protocol.gates import EvidenceTier, EvidenceTierName, WaivableItem, load_gates
 from skill_effectiveness.protocol.registries import RegistrySchema
 from skill_effectiveness.protocol.words import BankName, TaskFamily, Verdict
-from skill_effectiveness.trials.capability_matrix import CapabilityMatrix, MatrixStatus
+from skill_effectiveness.trials.capability_matrix import CapabilityMatrix
 from skill_effectiveness.trials.gate import GateInputs, evaluate_gate
 from skill_effectiveness.trials.gate_facts import ArmFacts, PlannedTrial, TrialEntry, TrialFacts, TrialName
 from skill_effectiveness.trials.gate_reviewers import (

@@ -21,10 +21,16 @@ from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Protocol, Self
 
+from tests.support.chat_wire import ChatWire
+from tests.support.messages_wire import MessagesWire
 from tests.support.model_wire import Asked, Document, Reply, Wire
 from tests.support.responses_wire import ResponsesWire
 
-WIRES: Mapping[str, Wire] = {"/v1/responses": ResponsesWire()}
+WIRES: Mapping[str, Wire] = {
+    "/v1/responses": ResponsesWire(),
+    "/v1/chat/completions": ChatWire(),
+    "/v1/messages": MessagesWire(),
+}
 """Wires by the end of the request path."""
 
 Player = Callable[[str], str]
@@ -71,6 +77,33 @@ class ToolCall:
         if asked.tool_results:
             return wire.text(asked.model, self.player(asked.prompt))
         return wire.tool_call(asked.model, self.command)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCall:
+    """The model wants one tool by its name first and answers once it has the result."""
+
+    name: str
+    arguments: Document
+    player: Player
+
+    def answer(self, wire: Wire, asked: Asked) -> Reply:
+        if asked.tool_results:
+            return wire.text(asked.model, self.player(asked.prompt))
+        return wire.named_call(asked.model, self.name, self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillCall:
+    """The model wants a skill first and answers once it has the result."""
+
+    skill: str
+    player: Player
+
+    def answer(self, wire: Wire, asked: Asked) -> Reply:
+        if asked.tool_results:
+            return wire.text(asked.model, self.player(asked.prompt))
+        return wire.skill_call(asked.model, self.skill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +281,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self, reply: Reply) -> None:
         self._head(reply, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
         for name, document in reply.events[: reply.cut_after]:
-            data = f"event: {name}\ndata: {json.dumps(document)}\n\n".encode()
-            self._write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            self._event(name, json.dumps(document))
+        if reply.closing and reply.cut_after is None:
+            self._event("", reply.closing)
         # A chunk that promises more than follows is what a broken connection looks like.
         self._write(b"0\r\n\r\n" if reply.cut_after is None else b"400\r\nevent: resp")
+
+    def _event(self, name: str, data: str) -> None:
+        heading = f"event: {name}\n" if name else ""
+        event = f"{heading}data: {data}\n\n".encode()
+        self._write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
 
     def _head(self, reply: Reply, headers: Mapping[str, str]) -> None:
         self.send_response(reply.status)

@@ -48,15 +48,22 @@ class ResponsesWire:
         return self._completed(model, message)
 
     def tool_call(self, model: str, command: str) -> Reply:
+        return self.named_call(model, "exec_command", {"cmd": command})
+
+    def named_call(self, model: str, name: str, arguments: Document) -> Reply:
         call = {
             "type": "function_call",
             "id": "fc_1",
             "call_id": "call_1",
-            "name": "exec_command",
-            "arguments": json.dumps({"cmd": command}),
+            "name": name,
+            "arguments": json.dumps(arguments),
             "status": "completed",
         }
         return self._completed(model, call)
+
+    def skill_call(self, model: str, skill: str) -> Reply:
+        # There is no tool for it here: a model that uses a skill reads its file.
+        return self.tool_call(model, f"cat {skill}/SKILL.md")
 
     def error(self, status: int, code: str, message: str) -> Reply:
         return Reply(status, {"error": {"message": message, "type": code, "param": None, "code": code}})

@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.studies.analysis.consistency import for_treatment
-from skill_effectiveness.studies.analysis.outcomes import Outcome
 from skill_effectiveness.studies.analysis.records import AnalysisPlan
-from skill_effectiveness.studies.analysis.sign_flips import Sides
 from skill_effectiveness.studies.tables import JudgementRow, PairRow, Tables, TrialRow
+from skill_effectiveness.studies.words import Outcome, Sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skill_effectiveness.evidence.canonical import digest_object
+from skill_effectiveness.protocol.capability import MatrixStatus
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import TaskFamily
-from skill_effectiveness.trials.capability_matrix import MatrixStatus, matrix, matrix_json, read_probe_file
+from skill_effectiveness.trials.capability_matrix import matrix, matrix_json, read_probe_file
 from tests.support.pilots import probe_file
 
 if TYPE_CHECKING:

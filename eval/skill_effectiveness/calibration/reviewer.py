@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from skill_effectiveness.calibration.models import Simulation
 from skill_effectiveness.providers import (
+    CallKind,
     CodexProvider,
     Provider,
     ShownTruth,
     SimulatedReviewer,
     SimulatedSettings,
+    holding,
 )
 
 if TYPE_CHECKING:
@@ -21,10 +23,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.protocol.cases import Bank
 
 
-ADAPTERS: Final[Mapping[str, type[Provider]]] = {
-    CodexProvider.name: CodexProvider,
-    SimulatedReviewer.name: SimulatedReviewer,
-}
+ADAPTERS: Final[Mapping[str, type[Provider]]] = holding(CallKind.JUDGE)
 """Every adapter that can be examined, by the name that stands in every record."""
 
 CONTROLLED: Final = (CodexProvider.name,)

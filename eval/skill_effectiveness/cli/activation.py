@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.results import Results
     from skill_effectiveness.studies.verification import StudyVerification
 
-app = typer.Typer(help="State that a study's verdict was used; authorises nothing.", rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False,
+    help="State that a study's verdict was used; authorises nothing.",
+    rich_markup_mode=None,
+)
 
 _LIMIT: Final = 67_108_864
 

@@ -88,21 +88,6 @@ Registry = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Put the nine commands at the top level."""
-    app.command("active-control-freeze-candidate", short_help="Freeze an author's texts.")(freeze_candidate)
-    app.command("active-control-freeze-owner-reference", short_help="Freeze owner texts.")(
-        freeze_owner_reference
-    )
-    app.command("active-control-prepare", short_help="Make the selector's inputs.")(prepare)
-    app.command("active-control-finalize", short_help="Seal the selection.")(finalize)
-    app.command("active-control-verify", short_help="Check a selection.")(verify)
-    app.command("active-control-measure", short_help="Measure the choice.")(measure)
-    app.command("active-control-measure-verify", short_help="Check a measurement.")(measure_verify)
-    app.command(controller_paths.MATCHED_CALL, short_help="Declare matched calls.")(matched_call)
-    app.command(controller_paths.MATCHED_CALL_VERIFY, short_help="Check a declaration.")(matched_call_verify)
-
-
 def freeze_candidate(  # one parameter per option is what a command line is
     *,
     brief: BriefFile,

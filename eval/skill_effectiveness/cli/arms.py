@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from skill_effectiveness.protocol.document import FrozenModel
     from skill_effectiveness.protocol.manifests import ArmManifest, Component
 
-app = typer.Typer(help="Freeze arms and plan which of them belong together.", rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False, help="Freeze arms and plan which of them belong together.", rich_markup_mode=None
+)
 
 COMPONENT_LIMIT: Final = 16_777_216
 """Bytes; a component is what an agent is given to read."""

@@ -27,7 +27,7 @@ import typer
 
 from skill_effectiveness.cli import crash, screen
 from skill_effectiveness.cli.interruption import Interruption
-from skill_effectiveness.cli.refusals import REFUSED, CommandCode, Refusal, Refused, answer
+from skill_effectiveness.cli.refusals import CommandCode, Refusal, Refused, answer, refusals
 from skill_effectiveness.evidence.signals import Terminated
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _judge(command: Callable[[Sequence[str]], object], arguments: Sequence[str],
         refused = Refusal(CommandCode.NOTHING_ENTERED, "Nothing was entered, so nothing was done.")
     except typer.TyperException as wrong:
         refused = Refusal(CommandCode.USAGE, f"{wrong.format_message().rstrip('.')}. See --help.")
-    except REFUSED as known:
+    except refusals() as known:
         refused = known
     except crash.RecordedError as recorded:
         return _unforeseen(recorded.told)

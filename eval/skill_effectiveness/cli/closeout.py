@@ -53,7 +53,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-evidence_app = typer.Typer(help="Hand in evidence that a runner cannot make.", rich_markup_mode=None)
+evidence_app = typer.Typer(
+    add_completion=False, help="Hand in evidence that a runner cannot make.", rich_markup_mode=None
+)
 app.add_typer(evidence_app, name="evidence")
 
 Gate = Annotated[str | None, typer.Option(help=f"The gate: {GATE}.", show_default=False)]

@@ -16,7 +16,7 @@ import typer
 
 from skill_effectiveness.cli import crash, screen
 from skill_effectiveness.cli.door import absolute, surroundings
-from skill_effectiveness.cli.refusals import REFUSED, CommandCode, Refusal, Withheld
+from skill_effectiveness.cli.refusals import CommandCode, Refusal, Withheld, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ def carry_out(
         return command(words)
     except (BrokenPipeError, screen.StdoutLostError):
         raise
-    except REFUSED as refused:
+    except refusals() as refused:
         told: Exception = Withheld(refused, hidden(str(refused), words))
     except typer.TyperException as wrong:
         usage = f"{wrong.format_message().rstrip('.')}. See --help."

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from skill_effectiveness.cli.door import checkout
-from skill_effectiveness.cli.refusals import REFUSED
+from skill_effectiveness.cli.refusals import refusals
 from skill_effectiveness.evidence import crash
 from skill_effectiveness.evidence.crash import version
 
@@ -45,7 +45,7 @@ def kept_in(root: PrivateRoot) -> Iterator[None]:
     """
     try:
         yield
-    except REFUSED:
+    except refusals():
         raise
     except Exception as unforeseen:
         raise RecordedError(record(unforeseen, root.around, root)) from unforeseen

@@ -17,7 +17,9 @@ from skill_effectiveness.evidence.fsops import read_public, write_new_public
 from skill_effectiveness.protocol.document import to_json
 from skill_effectiveness.trials.replication import Unloadable, establish, read_summary
 
-app = typer.Typer(help="Judge pilots, and sets of their verdicts.", rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False, help="Judge pilots, and sets of their verdicts.", rich_markup_mode=None
+)
 
 SUMMARY_LIMIT: Final = 1_048_576
 

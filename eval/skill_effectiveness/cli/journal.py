@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.journal_faults import Found, JournalReport
     from skill_effectiveness.evidence.surroundings import Surroundings
 
-app = typer.Typer(help="Verify journals, and have a pin made anew.", rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False, help="Verify journals, and have a pin made anew.", rich_markup_mode=None
+)
 
 Place = Annotated[
     Path, typer.Argument(help="Folder of the journal, or its file.", metavar="JOURNAL", show_default=False)

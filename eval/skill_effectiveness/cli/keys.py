@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.surroundings import Surroundings
 
-app = typer.Typer(help="Make, show and export signing keys.", rich_markup_mode=None)
+app = typer.Typer(add_completion=False, help="Make, show and export signing keys.", rich_markup_mode=None)
 
 PASSPHRASE_LIMIT: Final = 4_096
 PUBLIC_LIMIT: Final = 65_536
@@ -199,3 +199,19 @@ def export(
 def _public_part(name: str, root: Path | None, around: Surroundings) -> Ed25519PublicKey:
     with key_root(root, around) as opened, opened.child("keys") as folder:
         return load_public_key(folder.read(f"{name}.pub", PUBLIC_LIMIT))
+
+
+def key_place(key: str) -> tuple[str, Path | None]:
+    """Name and root of a key that was given by name or as `<root>/keys/<name>.key`.
+
+    Raises:
+        Refusal: `key_form`.
+    """
+    if "/" not in key:
+        return key, None
+    path = absolute(key)
+    if path.suffix != ".key" or path.parent.name != "keys":
+        raise Refusal(
+            CommandCode.KEY_FORM, "A key is given by its name, or by its path <folder>/keys/<name>.key."
+        )
+    return path.stem, path.parent.parent

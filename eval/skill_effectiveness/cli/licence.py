@@ -23,10 +23,17 @@ from skill_effectiveness.calibration.standing import LicenceStatus
 from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.boundary import PREFIX, ExitCode
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
-from skill_effectiveness.cli.keys import AsJson, Ask, PassphraseFd, passphrase_of, public_key, signing_key
+from skill_effectiveness.cli.keys import (
+    AsJson,
+    Ask,
+    PassphraseFd,
+    key_place,
+    passphrase_of,
+    public_key,
+    signing_key,
+)
 from skill_effectiveness.cli.next_step import tell_checker
-from skill_effectiveness.cli.refusals import REFUSED, CommandCode, Refusal, Refused, answer
-from skill_effectiveness.cli.reviewers import key_place
+from skill_effectiveness.cli.refusals import CommandCode, Refusal, Refused, answer, refusals
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 
 if TYPE_CHECKING:
@@ -36,7 +43,9 @@ if TYPE_CHECKING:
     from skill_effectiveness.calibration.standing import Standing
     from skill_effectiveness.evidence.surroundings import Surroundings
 
-app = typer.Typer(help="Issue, show and check the licences of reviewers.", rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False, help="Issue, show and check the licences of reviewers.", rich_markup_mode=None
+)
 
 FARTHEST_DAYS: Final = 36_500
 LicenceFile = Annotated[Path, typer.Argument(help="Licence file.", metavar="FILE")]
@@ -88,7 +97,7 @@ def issue(  # one parameter per option is what a command line is
             PrivateRoot.open(absolute(probes), RootKind.OUT, around=around, checkout=checkout()) as probed,
         ):
             licence = issue_licence(judged, probed, private, absolute(out), days=days)
-    except REFUSED as refused:
+    except refusals() as refused:
         return _refused(refused, as_json=as_json)
     values: dict[str, object] = {
         "licence_status": "issued",

@@ -3,64 +3,65 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
 import typer
 
-from skill_effectiveness.cli import (
-    activation,
-    active_control,
-    arms,
-    boundary,
-    closeout,
-    closeout_door,
-    controller_paths,
-    crash,
-    gate,
-    journal,
-    keys,
-    licence,
-    pair,
-    reviewers,
-    screen,
-    study,
-    trials,
-    verify,
-)
+from skill_effectiveness.cli import boundary, closeout_door, controller_paths, crash, lazy, screen
 from skill_effectiveness.cli.door import surroundings
-from skill_effectiveness.cli.examination import reviewer_calibration
+from skill_effectiveness.cli.lazy import Card, LazyGroup
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
-from skill_effectiveness.cli.smoke import smoke
 from skill_effectiveness.launch.privacy import close_to_others
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 PROGRAM: Final = "skill-effectiveness"
 
+_ACTIVE: Final = "active_control"
+
+
+class _Commands(LazyGroup):
+    cards: ClassVar[Mapping[str, Card]] = {
+        "reviewer-calibration": Card("examination", "reviewer_calibration", "Examine a reviewer."),
+        "provider-probe": Card("provider_probe", "provider_probe", "Probe session isolation."),
+        "verify": Card("verify", "verify", "Check a sealed folder."),
+        "smoke": Card("smoke", "smoke", "Try out the trial machinery."),
+        "active-control-freeze-candidate": Card(_ACTIVE, "freeze_candidate", "Freeze an author's texts."),
+        "active-control-freeze-owner-reference": Card(
+            _ACTIVE, "freeze_owner_reference", "Freeze owner texts."
+        ),
+        "active-control-prepare": Card(_ACTIVE, "prepare", "Make the selector's inputs."),
+        "active-control-finalize": Card(_ACTIVE, "finalize", "Seal the selection."),
+        "active-control-verify": Card(_ACTIVE, "verify", "Check a selection."),
+        "active-control-measure": Card(_ACTIVE, "measure", "Measure the choice."),
+        "active-control-measure-verify": Card(_ACTIVE, "measure_verify", "Check a measurement."),
+        controller_paths.MATCHED_CALL: Card(_ACTIVE, "matched_call", "Declare matched calls."),
+        controller_paths.MATCHED_CALL_VERIFY: Card(_ACTIVE, "matched_call_verify", "Check a declaration."),
+        "providers": Card("providers", "app", "See what can be asked."),
+        "reviewers": Card("reviewers", "app", "Score, seal, demonstrate."),
+        "licence": Card("licence", "app", "Issue and check licences."),
+        "keys": Card("keys", "app", "Make and export keys."),
+        "journal": Card("journal", "app", "Verify journals."),
+        "arms": Card("arms", "app", "Freeze and plan arms."),
+        "pair": Card("pair", "app", "Blind pairs of outcomes."),
+        "gate": Card("gate", "app", "Judge pilots."),
+        "activation": Card("activation", "app", "Record use of a verdict."),
+        "trials": Card("trials", "app", "See and check trials."),
+        "study": Card("study", "app", "Plan, run, report a study."),
+        "closeout": Card("closeout", "app", "Judge work that is done."),
+    }
+
+
 app = typer.Typer(
     name=PROGRAM,
+    cls=_Commands,
     help="Find out, with evidence a stranger can check offline, whether a skill makes a coding agent better.",
     add_completion=False,
     pretty_exceptions_enable=False,
     # Frames and colours of help texts would follow variables that have nothing to do with where they go.
     rich_markup_mode=None,
 )
-app.command("reviewer-calibration", short_help="Examine a reviewer.")(reviewer_calibration)
-app.command("verify", short_help="Check a sealed folder.")(verify.verify)
-app.command("smoke", short_help="Try out the trial machinery.")(smoke)
-active_control.register(app)
-app.add_typer(reviewers.app, name="reviewers", short_help="Score, seal, demonstrate.")
-app.add_typer(licence.app, name="licence", short_help="Issue and check licences.")
-app.add_typer(keys.app, name="keys", short_help="Make and export keys.")
-app.add_typer(journal.app, name="journal", short_help="Verify journals.")
-app.add_typer(arms.app, name="arms", short_help="Freeze and plan arms.")
-app.add_typer(pair.app, name="pair", short_help="Blind pairs of outcomes.")
-app.add_typer(gate.app, name="gate", short_help="Judge pilots.")
-app.add_typer(activation.app, name="activation", short_help="Record use of a verdict.")
-app.add_typer(trials.app, name="trials", short_help="See and check trials.")
-app.add_typer(study.app, name="study", short_help="Plan, run, report a study.")
-app.add_typer(closeout.app, name=closeout_door.PROGRAM, short_help="Judge work that is done.")
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands a flag's value over by position
@@ -86,7 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == [closeout_door.PROGRAM]:
         # Its exit codes are its own.
+        from skill_effectiveness.cli import closeout  # noqa: PLC0415 - no other command needs it
+
         return closeout.main(words[1:], f"{PROGRAM} {closeout_door.PROGRAM}")
+    lazy.preload(_Commands, words)
     try:
         has_stdout = screen.open_missing_streams(around.fs)
     except OSError:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.surroundings import Surroundings
 
-app = typer.Typer(help="Blind pairs of outcomes for a judge.", rich_markup_mode=None)
+app = typer.Typer(add_completion=False, help="Blind pairs of outcomes for a judge.", rich_markup_mode=None)
 
 LIMIT: Final = 67_108_864
 # As in task records (trials.md, section 1).

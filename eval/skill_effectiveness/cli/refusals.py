@@ -19,22 +19,25 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from skill_effectiveness.calibration.errors import CalibrationError, ExaminationRefused, PairRefused
-from skill_effectiveness.calibration.licence import LicenceRefused
-from skill_effectiveness.controls.errors import ControlError
-from skill_effectiveness.evidence.faults import EvidenceError
-from skill_effectiveness.execution import ExecutableError
-from skill_effectiveness.protocol.arm_errors import ArmError
-from skill_effectiveness.protocol.errors import ProtocolError
-from skill_effectiveness.protocol.tasks import TaskError
-from skill_effectiveness.providers import ProviderError
-from skill_effectiveness.studies.errors import StudyError
-from skill_effectiveness.trials.blinding import BlindingRefused
-from skill_effectiveness.trials.faults import TrialError
-from skill_effectiveness.trials.pilot_errors import PilotError
+if TYPE_CHECKING:
+    from skill_effectiveness.calibration.errors import CalibrationError, ExaminationRefused, PairRefused
+    from skill_effectiveness.calibration.licence import LicenceRefused
+    from skill_effectiveness.controls.errors import ControlError
+    from skill_effectiveness.evidence.faults import EvidenceError
+    from skill_effectiveness.execution import ExecutableError
+    from skill_effectiveness.protocol.arm_errors import ArmError
+    from skill_effectiveness.protocol.errors import ProtocolError
+    from skill_effectiveness.protocol.tasks import TaskError
+    from skill_effectiveness.providers import ProviderError
+    from skill_effectiveness.providers.canary import ProbeRefused
+    from skill_effectiveness.studies.errors import StudyError
+    from skill_effectiveness.trials.blinding import BlindingRefused
+    from skill_effectiveness.trials.faults import TrialError
+    from skill_effectiveness.trials.pilot_errors import PilotError
 
 
 class CommandCode(StrEnum):
@@ -79,46 +82,49 @@ class Withheld(Exception):  # noqa: N818 - likewise
         super().__init__(sentence)
 
 
-Refused = (
-    Refusal
-    | ArmError
-    | BlindingRefused
-    | CalibrationError
-    | ControlError
-    | EvidenceError
-    | ExaminationRefused
-    | ExecutableError
-    | LicenceRefused
-    | PairRefused
-    | PilotError
-    | ProtocolError
-    | ProviderError
-    | StudyError
-    | TaskError
-    | TrialError
-    | Withheld
+Refused: TypeAlias = (
+    "Refusal | ArmError | BlindingRefused | CalibrationError | ControlError | EvidenceError"
+    "| ExaminationRefused | ExecutableError | LicenceRefused | PairRefused | PilotError | ProtocolError"
+    "| ProbeRefused | ProviderError | StudyError | TaskError | TrialError | Withheld"
 )
 """Everything that has a closed `code` and a sentence for people as its text."""
 
-REFUSED: Final[tuple[type[Refused], ...]] = (
-    Refusal,
-    ArmError,
-    BlindingRefused,
-    CalibrationError,
-    ControlError,
-    EvidenceError,
-    ExaminationRefused,
-    ExecutableError,
-    LicenceRefused,
-    PairRefused,
-    PilotError,
-    ProtocolError,
-    ProviderError,
-    StudyError,
-    TaskError,
-    TrialError,
-    Withheld,
+_EXAMINATION: Final = ("calibration.errors", "ExaminationRefused")
+RAISED_BY: Final = (
+    ("calibration.errors", "CalibrationError"),
+    _EXAMINATION,
+    ("calibration.errors", "PairRefused"),
+    ("calibration.licence", "LicenceRefused"),
+    ("cli.refusals", "Refusal"),
+    ("cli.refusals", "Withheld"),
+    ("controls.errors", "ControlError"),
+    ("evidence.faults", "EvidenceError"),
+    ("execution.executable", "ExecutableError"),
+    ("protocol.arm_errors", "ArmError"),
+    ("protocol.errors", "ProtocolError"),
+    ("protocol.tasks", "TaskError"),
+    ("providers.canary", "ProbeRefused"),
+    ("providers.errors", "ProviderError"),
+    ("studies.errors", "StudyError"),
+    ("trials.blinding", "BlindingRefused"),
+    ("trials.faults", "TrialError"),
+    ("trials.pilot_errors", "PilotError"),
 )
+"""Module and name of every class in `Refused`."""
+
+
+def refusals() -> tuple[type[Refused], ...]:
+    """Every class of `Refused` whose module is loaded: nothing else can have been raised.
+
+    So a command loads no room but those that it needs.
+    """
+    found = (_loaded(*place) for place in RAISED_BY)
+    return tuple(cast("type[Refused]", one) for one in found if one is not None)
+
+
+def _loaded(module: str, name: str) -> type[Exception] | None:
+    # A module that is being loaded may not have the class yet.
+    return getattr(sys.modules.get(f"skill_effectiveness.{module}"), name, None)
 
 
 def answer(refused: Refused) -> dict[str, object]:
@@ -127,6 +133,9 @@ def answer(refused: Refused) -> dict[str, object]:
     A field that could be taken for a path is left out.
     """
     told: dict[str, object] = {"status": "refused", "code": refused.code.value}
-    if isinstance(refused, ExaminationRefused) and refused.field and "/" not in refused.field:
-        told["field"] = refused.field
+    examination = _loaded(*_EXAMINATION)
+    if examination is not None and isinstance(refused, examination):
+        field = cast("ExaminationRefused", refused).field
+        if field and "/" not in field:
+            told["field"] = field
     return told

@@ -11,7 +11,7 @@ from skill_effectiveness.calibration.sealing import SEAL, seal_pair
 from skill_effectiveness.calibration.table import TableError, read_table, score_table
 from skill_effectiveness.cli import demonstration, screen
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
-from skill_effectiveness.cli.keys import AsJson, Ask, PassphraseFd, passphrase_of, signing_key
+from skill_effectiveness.cli.keys import AsJson, Ask, PassphraseFd, key_place, passphrase_of, signing_key
 from skill_effectiveness.cli.next_step import tell_checker
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.cli.scores import print_score
@@ -19,6 +19,7 @@ from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 
 app = typer.Typer(
+    add_completion=False,
     help="Score a table of verdicts, seal a published pair, or see a whole examination once.",
     rich_markup_mode=None,
 )
@@ -76,22 +77,6 @@ def seal(  # one parameter per option is what a command line is
     }
     screen.results(values, as_json=as_json)
     tell_checker(key, "verify", out)
-
-
-def key_place(key: str) -> tuple[str, Path | None]:
-    """Name and root of a key that was given by name or as `<root>/keys/<name>.key`.
-
-    Raises:
-        Refusal: `key_form`.
-    """
-    if "/" not in key:
-        return key, None
-    path = absolute(key)
-    if path.suffix != ".key" or path.parent.name != "keys":
-        raise Refusal(
-            CommandCode.KEY_FORM, "A key is given by its name, or by its path <folder>/keys/<name>.key."
-        )
-    return path.stem, path.parent.parent
 
 
 app.command("demo")(demonstration.demo)

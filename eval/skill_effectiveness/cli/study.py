@@ -5,31 +5,39 @@ Each command or group of commands has a module of its own, `study_<noun>.py`; th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar
+
 import typer
 
-from skill_effectiveness.cli import (
-    study_demo,
-    study_judge,
-    study_plan,
-    study_quick,
-    study_report,
-    study_run,
-    study_seal,
-    study_status,
+from skill_effectiveness.cli.lazy import Card, LazyGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class _Commands(LazyGroup):
+    cards: ClassVar[Mapping[str, Card]] = {
+        "init": Card("study_plan", "init", "Write an example study."),
+        "check": Card("study_plan", "check", "Check a study and its tasks."),
+        "plan": Card("study_plan", "plan", "Check, freeze and sign a plan."),
+        "amend": Card("study_status", "amend", "Change a budget, or take out a reviewer."),
+        "status": Card("study_status", "status", "Tell how far a study has come."),
+        "run": Card("study_run", "run", "Run a study, or what is left of it."),
+        "watch": Card("study_run", "watch", "Follow a study that runs."),
+        "judge": Card("study_judge", "judge", "Show every pair to every reviewer."),
+        "report": Card("study_report", "report", "Analyse, and write the report."),
+        "seal": Card("study_seal", "seal", "Copy the evidence and sign it."),
+        "prove": Card("study_seal", "prove", "Take one trial out of a bundle."),
+        "demo": Card("study_demo", "demo", "See a whole study once, simulated."),
+        "quick": Card("study_quick", "quick", "Check, plan, run, judge and report."),
+    }
+
+
+app = typer.Typer(
+    cls=_Commands, add_completion=False, help="Plan, run, judge and report a study.", rich_markup_mode=None
 )
 
-app = typer.Typer(help="Plan, run, judge and report a study.", rich_markup_mode=None)
 
-app.command("init", short_help="Write an example study.")(study_plan.init)
-app.command("check", short_help="Check a study and its tasks.")(study_plan.check)
-app.command("plan", short_help="Check, freeze and sign a plan.")(study_plan.plan)
-app.command("amend", short_help="Change a budget, or take out a reviewer.")(study_status.amend)
-app.command("status", short_help="Tell how far a study has come.")(study_status.status)
-app.command("run", short_help="Run a study, or what is left of it.")(study_run.run)
-app.command("watch", short_help="Follow a study that runs.")(study_run.watch)
-app.command("judge", short_help="Show every pair to every reviewer.")(study_judge.judge)
-app.command("report", short_help="Analyse, and write the report.")(study_report.report)
-app.command("seal", short_help="Copy the evidence and sign it.")(study_seal.seal)
-app.command("prove", short_help="Take one trial out of a bundle.")(study_seal.prove)
-app.command("demo", short_help="See a whole study once, simulated.")(study_demo.demo)
-app.command("quick", short_help="Check, plan, run, judge and report.")(study_quick.quick)
+@app.callback()
+def _only_a_group() -> None:
+    """Nothing: without commands of its own the framework would not take it for a group."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from skill_effectiveness.cli.door import checkout
-from skill_effectiveness.cli.keys import passphrase_of, signing_key
-from skill_effectiveness.cli.reviewers import key_place
+from skill_effectiveness.cli.keys import key_place, passphrase_of, signing_key
 from skill_effectiveness.evidence.faults import KeyFileError, RootCode, RootError
 from skill_effectiveness.evidence.keys import FOLDER, load_public_key, load_signing_key, new_signing_key
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind, state_path

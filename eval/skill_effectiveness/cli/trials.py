@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.trials.models import TrialDocument
 
-app = typer.Typer(help="See the trials of a store, and check completed ones.", rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False, help="See the trials of a store, and check completed ones.", rich_markup_mode=None
+)
 
 UNREADABLE: Final = "unreadable"
 

@@ -16,6 +16,7 @@ from skill_effectiveness.execution.executable import (
 from skill_effectiveness.execution.limits import LimitName, Limits
 from skill_effectiveness.execution.outcome import Ended, ProcessResult, StartFault
 from skill_effectiveness.execution.process import never, run_process
+from skill_effectiveness.execution.sandbox import Sandbox
 from skill_effectiveness.execution.session import SessionFolders
 from skill_effectiveness.execution.session_sweep import SessionSweep, sweep_sessions
 
@@ -30,6 +31,7 @@ __all__ = [
     "LimitName",
     "Limits",
     "ProcessResult",
+    "Sandbox",
     "SessionFolders",
     "SessionSweep",
     "StartFault",

@@ -18,6 +18,7 @@ from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.execution.session_owner import MARK, SessionOwner
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from skill_effectiveness.evidence.fsops import FileSystem
@@ -125,6 +126,11 @@ class SessionFolders:
         return self._made
 
     @property
+    def folders(self) -> tuple[Path, ...]:
+        """The five, which alone a program of the session needs to write."""
+        return tuple(self.parent / name for name in FOLDERS)
+
+    @property
     def home(self) -> Path:
         """For `HOME`."""
         return self.parent / "home"
@@ -162,24 +168,38 @@ class SessionFolders:
             folder.publish(name, data)
         return self.data / name
 
-    def link_login(self, name: str, source: Path) -> Path:
-        """Let one login file of the user appear in `config` under a name, as a link to the real file.
+    def link_login(
+        self, name: str, source: Path, *, below: Sequence[str] = ("config",), folder: bool = False
+    ) -> Path:
+        """Let one piece of the user's login appear under a name, as a link to the real thing.
 
         Removing the folders removes the link alone. Nothing else of the user's own configuration becomes
         visible.
 
+        Args:
+            name: one segment.
+            source: the file or folder behind it, by way of links or not.
+            below: where the link is laid: one of the five folders, and folders in it that are made as needed.
+            folder: whether the source is a folder; otherwise it is a regular file.
+
         Raises:
-            FileError: `name_form`; `missing`, `not_regular` when the source is no regular file;
+            FileError: `name_form`; `missing`, `not_regular` when the source is not of its kind;
                 `exists_different`.
         """
-        check_name(name, "config/")
+        for segment in (*below, name):
+            check_name(segment, "/".join(below) + "/")
         with reported(name, reading=True):
             target = Path(self._around.fs.resolve(str(source)))
-            if not stat.S_ISREG(self._around.fs.lstat(None, str(target)).st_mode):
-                raise FileError(
-                    Fault(FileCode.NOT_REGULAR, name, f"The login file {name} is not a regular file.")
-                )
-        link = self.config / name
+            mode = self._around.fs.lstat(None, str(target)).st_mode
+            if not (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)):
+                kind = "folder" if folder else "regular file"
+                raise FileError(Fault(FileCode.NOT_REGULAR, name, f"The login file {name} is not a {kind}."))
+        place = self.parent
+        for segment in below:
+            place /= segment
+            with reported(name), suppress(FileExistsError):
+                self._around.fs.mkdir(None, str(place))
+        link = place / name
         with reported(name):
             try:
                 link.symlink_to(target)

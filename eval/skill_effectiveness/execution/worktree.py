@@ -1,11 +1,15 @@
-"""A detached worktree of one commit: made for one command or one session, deleted whatever happens.
+"""Detached worktrees of one commit: one for a single command or session, and one at a place of the caller's.
 
-Source: closeout.md, section 10, steps 2 and 4, and section 12; milestone.md, section 7.
+Source: closeout.md, section 10, steps 2 and 4, and section 12; loop.md, section 4; milestone.md, section 7.
+
+Both are taken away without `git worktree remove`: where a link was put in the place of a worktree, git
+follows it, and would delete the other worktree that it leads to.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 SECONDS: Final = 30.0
 _OURS: Final = re.compile(r"skill-effectiveness-[0-9a-f]{16}")
 _PATH_BYTES: Final = 65_536
+# Newer versions of git can be told to keep relative paths, which say nothing without their folder.
+_ABSOLUTE: Final = ("-c", "worktree.useRelativePaths=false")
 
 
 class WorktreeError(Exception):
@@ -39,86 +45,39 @@ class WorktreeError(Exception):
         super().__init__(sentence)
 
 
-class DetachedWorktree:
-    """A new worktree in a private folder of its own, with HEAD detached at a commit.
+class _Worktree(ABC):
+    """What both kinds are asked.
 
-    Questions about it afterwards are put to the administrative folder that git made for it, because whatever
-    ran in the worktree may have replaced the `.git` file there.
-
-    Attributes:
-        path: the worktree; private, absolute.
-
-    Args:
-        git: of the checkout.
-        commit: full id.
-        around: the surroundings.
+    Questions are put to the administrative folder that git made, because whatever ran in the worktree may
+    have replaced the `.git` file there.
     """
 
     def __init__(self, git: Git, commit: str, around: Surroundings) -> None:
         self._git = git
         self._commit = commit
         self._around = around
-        self._session = SessionFolders(around)
-        self._name = f"skill-effectiveness-{around.entropy(8).hex()}"
-        self._common: Path | None = None
+        self._admin: Path | None = None
 
     @property
+    @abstractmethod
     def path(self) -> Path:
         """Where it is."""
-        return self._session.work / self._name
-
-    @property
-    def _admin(self) -> Path:
-        """What git keeps of it in the checkout, named after the last segment of its path."""
-        if self._common is None:
-            raise ValueError("a worktree exists inside its `with` block only")
-        return self._common / "worktrees" / self._name
-
-    @property
-    def session(self) -> SessionFolders:
-        """The private folders it lies in."""
-        return self._session
-
-    def __enter__(self) -> Self:
-        """Make it.
-
-        Raises:
-            WorktreeError: git or the temporary folder refuses; nothing of it stays.
-        """
-        self._common = self._git.common()
-        if self._common is None:
-            raise WorktreeError("git does not say where it keeps its worktrees.")
-        try:
-            self._session.__enter__()
-        except EvidenceError as error:
-            raise WorktreeError(str(error)) from error
-        try:
-            self._make()
-        except BaseException:
-            self._remove()
-            raise
-        return self
 
     def _make(self) -> None:
         words = ("worktree", "add", "--detach", "--quiet", str(self.path), self._commit)
-        if not self._git.ask(*words, seconds=SECONDS).good or self.head_moved():
+        made = self._git.ask(*_ABSOLUTE, *words, seconds=SECONDS)
+        self._admin = _administration(self._git, self.path, self._around)
+        if not made.good or self._admin is None or self.head_moved():
             raise WorktreeError("git could not check it out in 30 seconds; see `git worktree add --detach`.")
 
-    def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self._remove()
-
-    def _remove(self) -> None:
-        try:
-            self._git.ask("worktree", "remove", "--force", "--force", str(self.path))
-        finally:
-            try:
-                # git refuses a worktree whose `.git` file was replaced, and folders without permissions.
-                with suppress(EvidenceError):
-                    remove_tree(self._around.fs, self._admin)
-            finally:
-                self._session.__exit__(None, None, None)
+    def _forget(self) -> None:
+        """Take away what git keeps of it; a FileError: something stayed."""
+        if self._admin is None:
+            return
+        remove_tree(self._around.fs, self._admin)
+        with suppress(OSError):
+            # As git does: there is a folder of worktrees while there is a worktree.
+            self._around.fs.rmdir(None, str(self._admin.parent))
 
     def dirty(self, *, ignored: bool = False) -> bool:
         """Whether anything differs from the commit that HEAD is at, or git does not say.
@@ -136,9 +95,157 @@ class DetachedWorktree:
         return answered is None or answered.strip().decode(errors="replace") != self._commit
 
     def _inside(self, *words: str) -> bytes | None:
+        if self._admin is None:
+            raise ValueError("there is no worktree, or none any more")
         where = (f"--git-dir={self._admin}", f"--work-tree={self.path}")
         answered = Git(self.path, self._around).ask(*where, *words)
         return answered.out if answered.good else None
+
+
+class DetachedWorktree(_Worktree):
+    """A new worktree in a private folder of its own, with HEAD detached at a commit, for a `with` block.
+
+    Attributes:
+        path: the worktree; private, absolute.
+
+    Args:
+        git: of the checkout.
+        commit: full id.
+        around: the surroundings.
+    """
+
+    def __init__(self, git: Git, commit: str, around: Surroundings) -> None:
+        super().__init__(git, commit, around)
+        self._session = SessionFolders(around)
+        self._name = f"skill-effectiveness-{around.entropy(8).hex()}"
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self._session.work / self._name
+
+    @property
+    def session(self) -> SessionFolders:
+        """The private folders it lies in."""
+        return self._session
+
+    def __enter__(self) -> Self:
+        """Make it.
+
+        Raises:
+            WorktreeError: git or the temporary folder refuses; nothing of it stays.
+        """
+        try:
+            self._session.__enter__()
+        except EvidenceError as error:
+            raise WorktreeError(str(error)) from error
+        try:
+            self._make()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._remove()
+
+    def _remove(self) -> None:
+        try:
+            with suppress(EvidenceError):
+                self._forget()
+        finally:
+            self._admin = None
+            self._session.__exit__(None, None, None)
+
+
+class PlacedWorktree(_Worktree):
+    """A worktree at a place of the caller's, with HEAD detached at a commit; it may outlive whoever made it.
+
+    An object of the same arguments finds, asks and removes what an earlier one made. What git does not know
+    as a worktree of this checkout is never touched.
+
+    Attributes:
+        path: the worktree, absolute.
+
+    Args:
+        git: of the checkout.
+        path: where it is or will be; its parent exists.
+        commit: full id.
+        around: the surroundings.
+    """
+
+    def __init__(self, git: Git, path: Path, commit: str, around: Surroundings) -> None:
+        super().__init__(git, commit, around)
+        self._path = path
+        self._admin = _administration(git, path, around)
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self._path
+
+    @property
+    def made(self) -> bool:
+        """Whether git keeps a worktree of this checkout at this place, as far as this object knows."""
+        return self._admin is not None
+
+    def make(self) -> None:
+        """Make it.
+
+        Raises:
+            WorktreeError: something is at its place already, or git knows it, or git refuses; nothing new
+                stays.
+        """
+        if self.made or _exists(self._path, self._around):
+            raise WorktreeError("there is something at its place already; choose another place.")
+        try:
+            self._make()
+        except BaseException:
+            self.remove()
+            raise
+
+    def remove(self) -> bool:
+        """Take away the worktree and what git keeps of it.
+
+        Returns:
+            Whether it is certain that nothing of it is left. False: something could not be removed, or what
+            is at its place is no worktree of this checkout and stays.
+        """
+        try:
+            if self.made:
+                remove_tree(self._around.fs, self._path)
+                self._forget()
+                self._admin = None
+        except EvidenceError:
+            return False  # what stays is told by the answer
+        return not _exists(self._path, self._around)
+
+
+def _administration(git: Git, path: Path, around: Surroundings) -> Path | None:
+    """The folder in which git keeps a worktree at a path; `None` when there is none."""
+    common = git.common()
+    if common is None:
+        return None
+    fs = around.fs
+    try:
+        with reported("worktrees", reading=True):
+            place = Path(fs.resolve(str(path.parent))) / path.name / ".git"
+            with closing(fs, fs.open_dir(None, str(common / "worktrees"))) as folder:
+                admins = [common / "worktrees" / name for name in sorted(fs.listdir(folder))]
+    except EvidenceError:
+        return None  # no worktree at all, or none at this path
+    return next((admin for admin in admins if _file_of(admin, around) == str(place)), None)
+
+
+def _file_of(admin: Path, around: Surroundings) -> str | None:
+    """The `.git` file of the worktree behind an administrative folder; `None` when that is not known."""
+    try:
+        data = read_public(around.fs, admin / "gitdir", _PATH_BYTES)
+    except EvidenceError:
+        return None
+    return data.decode(errors="surrogateescape").rstrip("\n")
 
 
 def sweep_worktrees(git: Git, around: Surroundings) -> None:
@@ -163,21 +270,18 @@ def sweep_worktrees(git: Git, around: Surroundings) -> None:
 
 def _forgotten(admin: Path, around: Surroundings) -> bool:
     """Whether the worktree behind an administrative folder is certainly gone."""
-    fs = around.fs
     if _exists(admin / "locked", around):
         return False
-    try:
-        # The file names the `.git` file of the worktree.
-        data = read_public(fs, admin / "gitdir", _PATH_BYTES)
-    except EvidenceError:
-        return False
-    place = data.decode(errors="surrogateescape").rstrip("\n")
-    return place.startswith("/") and not _exists(Path(place).parent, around)
+    place = _file_of(admin, around)
+    return place is not None and place.startswith("/") and not _exists(Path(place).parent, around)
 
 
 def _exists(path: Path, around: Surroundings) -> bool:
+    """Whether there is something, or that cannot be told."""
     try:
         around.fs.lstat(None, str(path))
     except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError:
+        return True
     return True

@@ -36,6 +36,13 @@ class CapabilityStatus(StrEnum):
     UNVERIFIED = "unverified"
 
 
+class MatrixStatus(StrEnum):
+    """Whether every task family has an eligible row."""
+
+    READY = "ready"
+    CAUSAL_CORE_UNAVAILABLE = "causal_core_unavailable"
+
+
 class MountObservations(FrozenModel):
     """Whether the agent was kept from what lies outside; null where nobody looked."""
 

@@ -16,6 +16,7 @@ from skill_effectiveness.providers.calls import (
     JudgeCall,
     ProviderErrorKind,
     ReadCall,
+    SandboxKind,
     StreamLimit,
     WarningCode,
     WorkCall,
@@ -23,11 +24,15 @@ from skill_effectiveness.providers.calls import (
 from skill_effectiveness.providers.codex import CodexProvider
 from skill_effectiveness.providers.errors import ProviderCode, ProviderError, ReplyError
 from skill_effectiveness.providers.events import Notice, NoticeKind, TurnFailed
+from skill_effectiveness.providers.mount import Mount
+from skill_effectiveness.providers.recording import Recording
+from skill_effectiveness.providers.registry import ADAPTERS, holding
 from skill_effectiveness.providers.replies import one_json_object
 from skill_effectiveness.providers.simulated import ShownTruth, SimulatedReviewer, SimulatedSettings
 from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
 
 __all__ = [
+    "ADAPTERS",
     "MODEL_ID",
     "RETRYABLE",
     "UNKNOWN_USAGE",
@@ -37,6 +42,7 @@ __all__ = [
     "CodexProvider",
     "Ending",
     "JudgeCall",
+    "Mount",
     "Notice",
     "NoticeKind",
     "Provider",
@@ -44,7 +50,9 @@ __all__ = [
     "ProviderError",
     "ProviderErrorKind",
     "ReadCall",
+    "Recording",
     "ReplyError",
+    "SandboxKind",
     "ShownTruth",
     "SimulatedReviewer",
     "SimulatedSettings",
@@ -53,5 +61,6 @@ __all__ = [
     "Usage",
     "WarningCode",
     "WorkCall",
+    "holding",
     "one_json_object",
 ]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.execution import Executable
+    from skill_effectiveness.providers.binding import ProviderBinding
     from skill_effectiveness.providers.calls import CallOutcome, Cancelled, JudgeCall, ReadCall, WorkCall
 
 
@@ -28,7 +29,8 @@ class Provider(ABC):
     """One agent command line, bound to one exact program.
 
     A subclass declares all six class attributes and holds exactly the kinds of call it declares; anything
-    less is a TypeError where the class is written, not where it is used.
+    less is a TypeError where the class is written, not where it is used. One that is written with
+    `abstract=True` is no provider yet, and declares nothing.
 
     Attributes:
         name: the provider's word in every record.
@@ -46,16 +48,23 @@ class Provider(ABC):
     json_fence: ClassVar[bool]
     call_kinds: ClassVar[frozenset[CallKind]]
 
-    def __init_subclass__(cls, **kwargs: object) -> None:
+    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
+        if abstract:
+            return
         missing = [name for name in _DECLARED if not hasattr(cls, name)]
         if missing:
             raise TypeError(f"{cls.__name__} does not declare {', '.join(missing)}")
-        held = frozenset(
-            kind for kind, method in _METHODS.items() if getattr(cls, method) is not getattr(Provider, method)
-        )
+        held = cls.held()
         if not cls.call_kinds or held != cls.call_kinds:
             raise TypeError(f"{cls.__name__} declares {sorted(cls.call_kinds)} and holds {sorted(held)}")
+
+    @classmethod
+    def held(cls) -> frozenset[CallKind]:
+        """The kinds of call that the class really holds, by the look of it."""
+        return frozenset(
+            kind for kind, method in _METHODS.items() if getattr(cls, method) is not getattr(Provider, method)
+        )
 
     @classmethod
     @abstractmethod
@@ -81,6 +90,25 @@ class Provider(ABC):
         Raises:
             ExecutableError: it is missing, unusable, or states no version in one line.
         """
+
+    def for_model(self, model: str, around: Surroundings) -> Provider:
+        """This provider with all that it takes from the user's configuration for a model read and frozen.
+
+        Asked once before the calls that belong together: whatever is edited afterwards changes none of them.
+        A provider that takes nothing from there is itself.
+
+        Raises:
+            ProviderError: `invalid_call`: the configuration does not have the model, or not so that
+                exactly one model of one provider follows from it.
+            FileError: the configuration cannot be read.
+        """
+        del model, around
+        return self
+
+    @property
+    def binding(self) -> ProviderBinding | None:
+        """What `for_model` froze; `None` where there was nothing to freeze."""
+        return None
 
     def check_login(self, around: Surroundings) -> None:
         """Return only if a call could let the program see the user's login, or there is none to see.

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.execution import LimitName
     from skill_effectiveness.providers.events import Event
+    from skill_effectiveness.providers.mount import Mount
+    from skill_effectiveness.providers.recording import Recording
 
 Cancelled: TypeAlias = Callable[[], bool]
 """Asked again and again during a call; True stops it."""
@@ -83,6 +85,20 @@ RETRYABLE: Final = frozenset(
 """Kinds that may pass by themselves; whether to try again is the caller's decision, never the adapter's."""
 
 
+class SandboxKind(StrEnum):
+    """What kept a program of a call from changing more than it may.
+
+    `program`: the program's own sandbox was asked for. `bubblewrap`: that of `execution`, around the program.
+    `permissions_only`: nothing but the permissions the program was told to hold itself to. `unconfined`: the
+    program has no permissions that are known, and ran as the user.
+    """
+
+    PROGRAM = "program"
+    BUBBLEWRAP = "bubblewrap"
+    PERMISSIONS_ONLY = "permissions_only"
+    UNCONFINED = "unconfined"
+
+
 class StreamLimit(StrEnum):
     """A limit of what a program says, beside those of `execution` on its bytes."""
 
@@ -93,17 +109,21 @@ class WarningCode(StrEnum):
     """What a record should say beside the ending.
 
     `provider_notice`: trouble the provider told of and went on. `unknown_event`: an event of a type that
-    the adapter does not know. `stderr_output`: the program wrote to stderr; the text is its end.
+    the adapter does not know. `surface_differs`: the session had other tools, skills, servers or permissions
+    than were asked for. `stderr_output`: the program wrote to stderr; the text is its end.
     `lingered`: the program showed its terminal marker, did not exit and was killed. `processes_left`:
     descendants outlived the program and were killed. `processes_alive`: some are alive still.
     `prompt_unread`: the program did not take the whole prompt. `executable_changed`: the program is not the
     one that was bound. `session_unavailable`: the private folders, or what belongs into them, could not be
     made. `session_left`: the folders could not be removed. `start_failed`: the program could not be
     started; the text is the reason. `watch_lost`: nobody watched over the program to its end.
+    `prompt_too_long`: the program takes prompts as arguments only, and this cannot be one.
+    `requisite_missing`: another program that this one needs is not there; the text names it.
     """
 
     PROVIDER_NOTICE = "provider_notice"
     UNKNOWN_EVENT = "unknown_event"
+    SURFACE_DIFFERS = "surface_differs"
     STDERR_OUTPUT = "stderr_output"
     LINGERED = "lingered"
     PROCESSES_LEFT = "processes_left"
@@ -114,6 +134,8 @@ class WarningCode(StrEnum):
     SESSION_LEFT = "session_left"
     START_FAILED = "start_failed"
     WATCH_LOST = "watch_lost"
+    PROMPT_TOO_LONG = "prompt_too_long"
+    REQUISITE_MISSING = "requisite_missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +215,12 @@ class WorkCall:
 
     Attributes:
         prompt: the text, never empty.
-        working_copy: the folder to work in, absolute; it belongs to this session alone.
+        working_copy: the folder to work in, absolute; it belongs to this session alone. The adapter writes
+            into it only what the mount demands.
         model: exact model id.
         timeout_seconds: from the start of the call until it has to be over.
+        answer_schema: JSON Schema of the one object that is the answer; `None` for free text.
+        mount: what an arm gives the agent; with `None` it sees no skill and no instructions of the user's.
 
     Raises:
         ProviderError: `invalid_call`.
@@ -205,10 +230,18 @@ class WorkCall:
     working_copy: Path
     model: str
     timeout_seconds: float
+    answer_schema: Mapping[str, object] | None = field(default=None, repr=False)
+    mount: Mount | None = None
 
     def __post_init__(self) -> None:
         _demand_askable(self.prompt, self.model, self.timeout_seconds)
         _demand_absolute(self.working_copy, "working copy")
+        if self.answer_schema is not None:
+            _demand_schema(self.answer_schema)
+
+    def schema_bytes(self) -> bytes | None:
+        """The answer schema as canonical JSON; `None` for free text."""
+        return None if self.answer_schema is None else dump(dict(self.answer_schema))
 
 
 def _demand_askable(prompt: str, model: str, seconds: float) -> None:
@@ -252,6 +285,8 @@ class CallOutcome:
         events: the whole stream as typed events.
         latency_ms: from the start of the call to its end, in whole milliseconds.
         survivors: descendants that outlived the program; they were killed.
+        recording: what it said, byte for byte; `None` when no program was started.
+        sandbox: what kept the program from changing more than it may; `None` when none was started.
     """
 
     ending: Ending
@@ -266,6 +301,8 @@ class CallOutcome:
     events: tuple[Event, ...] = field(default=(), repr=False)
     latency_ms: int = 0
     survivors: int = 0
+    recording: Recording | None = field(default=None, repr=False)
+    sandbox: SandboxKind | None = None
 
     def __post_init__(self) -> None:
         belongs = (

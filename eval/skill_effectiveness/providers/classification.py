@@ -6,9 +6,10 @@ Whatever an adapter's stream looks like, it arrives here as the same events. The
 only it can know: what kind of trouble a sentence of its provider means, and what a program meant that ended
 without a word on stdout.
 
-What was observed comes before what is missing: a tool, then another model, then a flood of lines, count
-whatever else happened. Then, in this order: our own stop, a stream that cannot be trusted, the provider's
-error, an unhappy or early end, no answer. What is left is a success.
+What was observed comes before what is missing: a tool, then another model, then another session than the one
+that was asked for, then a flood of lines, count whatever else happened. Then, in this order: our own stop, a
+stream that cannot be trusted, the provider's error, a model that declined, an answer that the program itself
+refused, an unhappy or early end, no answer. What is left is a success.
 """
 
 from __future__ import annotations
@@ -27,19 +28,25 @@ from skill_effectiveness.providers.calls import (
     WarningCode,
 )
 from skill_effectiveness.providers.events import (
+    AnswerInvalid,
+    Declined,
     Event,
     Flood,
     Message,
     ModelReported,
     Notice,
     NoticeKind,
+    Refusal,
     SessionStarted,
+    SurfaceDiffers,
     ToolActivity,
     TurnCompleted,
     TurnFailed,
     TurnStarted,
+    Unanswered,
     Unknown,
     Unreadable,
+    UsageReported,
 )
 from skill_effectiveness.providers.usage import UNKNOWN_USAGE
 
@@ -121,13 +128,18 @@ def outcome_of(facts: CallFacts, vocabulary: ProviderVocabulary) -> CallOutcome:
 
 
 def _by_violation(facts: CallFacts) -> Classification | None:
-    """What a kind of call does not allow (P13): tools to a judge, another model to a judge or a worker."""
+    """What a kind of call does not allow (P13): tools to a judge, another model to a judge or a worker.
+
+    Another session than the one that was asked for is allowed to none.
+    """
     tools = any(isinstance(event, ToolActivity) for event in facts.events)
     if tools and facts.kind is CallKind.JUDGE:
         return Classification(Ending.TOOL_ACTIVITY)
     other = any(isinstance(event, ModelReported) and event.model != facts.model for event in facts.events)
     if other and facts.kind is not CallKind.READ:
         return Classification(Ending.MODEL_MISMATCH)
+    if any(isinstance(event, SurfaceDiffers) for event in facts.events):
+        return Classification(Ending.STREAM_INVALID)
     if any(isinstance(event, Flood) for event in facts.events):
         return Classification(Ending.LIMIT, limit=StreamLimit.LINES)
     return None
@@ -166,12 +178,16 @@ def _by_stream(facts: CallFacts, vocabulary: ProviderVocabulary) -> Classificati
     broken = facts.process.unterminated or any(isinstance(event, Unreadable) for event in events)
     if broken or len(_sessions(events)) != 1:
         return Classification(Ending.STREAM_INVALID)
-    failures = [event.message for event in events if isinstance(event, TurnFailed)]
+    failures = [event for event in events if isinstance(event, TurnFailed)]
     if failures:
-        return _provider_error(vocabulary.error_kind(failures[-1]))
+        return _provider_error(failures[-1].kind or vocabulary.error_kind(failures[-1].message))
+    if any(isinstance(event, Declined) for event in events):
+        return Classification(Ending.REFUSED)
+    if any(isinstance(event, AnswerInvalid) for event in events):
+        return Classification(Ending.ANSWER_INVALID)
     turn = _last_turn(events)
     # An error that was told is a warning, and final only where it alone explains a turn without a result.
-    if turn.trouble is not None and not (turn.completed and turn.answered):
+    if turn.trouble is not None and not (turn.completed and (turn.answered or turn.refused)):
         return _provider_error(vocabulary.error_kind(turn.trouble))
     return None
 
@@ -181,6 +197,8 @@ def _by_turn(facts: CallFacts) -> Classification:
     ended_well = facts.process.ended is Ended.LINGERED or facts.process.exit_code == 0
     if not ended_well or not turn.completed:
         return Classification(Ending.STREAM_INVALID)
+    if turn.refused:
+        return Classification(Ending.REFUSED)
     if not turn.answered:
         return Classification(Ending.NO_ANSWER)
     return Classification(Ending.SUCCESS, answer=turn.answer)
@@ -195,6 +213,7 @@ class _LastTurn:
     """The last turn: its last message, its last trouble, and whether its terminal marker stands."""
 
     completed: bool = False
+    refused: bool = False
     answer: str = ""
     trouble: str | None = None
 
@@ -211,11 +230,15 @@ def _last_turn(events: Iterable[Event]) -> _LastTurn:
             case TurnStarted():
                 turn = _LastTurn()
             case Message(text):
-                turn = replace(turn, completed=False, answer=text)
+                turn = replace(turn, completed=False, refused=False, answer=text)
             case Notice(NoticeKind.ERROR, message):
                 turn = replace(turn, trouble=message)
             case TurnCompleted():
                 turn = replace(turn, completed=True)
+            case Unanswered():
+                turn = replace(turn, completed=True, answer="")
+            case Refusal():
+                turn = replace(turn, completed=True, refused=True, answer="")
             case _:
                 continue
     return turn
@@ -225,8 +248,14 @@ def _sessions(events: Iterable[Event]) -> frozenset[str]:
     return frozenset(event.session_id for event in events if isinstance(event, SessionStarted))
 
 
-def _told_usage(events: Iterable[Event]) -> Usage:
-    """The counters at the last terminal marker, unless the model was asked again after it."""
+def _told_usage(events: Sequence[Event]) -> Usage:
+    """The counters of the whole session, else those at the last terminal marker.
+
+    The latter only if the model was not asked again after it.
+    """
+    reported = [event.usage for event in events if isinstance(event, UsageReported)]
+    if reported:
+        return reported[-1]
     turns = [event for event in events if isinstance(event, TurnStarted | TurnCompleted | TurnFailed)]
     last = turns[-1] if turns else None
     return last.usage if isinstance(last, TurnCompleted) else UNKNOWN_USAGE
@@ -238,6 +267,8 @@ def _stream_warnings(events: Iterable[Event]) -> Iterator[CallWarning]:
             yield CallWarning(WarningCode.PROVIDER_NOTICE, event.message)
         elif isinstance(event, Unknown):
             yield CallWarning(WarningCode.UNKNOWN_EVENT, event.kind)
+        elif isinstance(event, SurfaceDiffers):
+            yield CallWarning(WarningCode.SURFACE_DIFFERS, event.what)
 
 
 _STDERR_KEPT: Final = 8192

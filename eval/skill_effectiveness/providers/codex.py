@@ -22,33 +22,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from skill_effectiveness.evidence.errnos import reported
-from skill_effectiveness.evidence.faults import (
-    EvidenceError,
-    Fault,
-    FileCode,
-    FileError,
-    StrictCode,
-    StrictError,
-)
-from skill_effectiveness.evidence.fsops import closing, demand_regular
+from skill_effectiveness.evidence.faults import StrictCode, StrictError
 from skill_effectiveness.evidence.strict import Profile, read_json
-from skill_effectiveness.execution import SessionFolders, identify, never, run_process, unprepared
-from skill_effectiveness.providers.base import Provider
-from skill_effectiveness.providers.calls import (
-    CallKind,
-    CallOutcome,
-    CallWarning,
-    Ending,
-    ProviderErrorKind,
-    WarningCode,
-)
-from skill_effectiveness.providers.classification import CallFacts, ProviderVocabulary, outcome_of
-from skill_effectiveness.providers.environment import child_environment, environment_names
+from skill_effectiveness.providers.calls import CallKind, ProviderErrorKind, SandboxKind
+from skill_effectiveness.providers.classification import ProviderVocabulary
+from skill_effectiveness.providers.command_line import Asked, CommandLine, Told
 from skill_effectiveness.providers.events import (
     Event,
     Message,
@@ -65,18 +46,17 @@ from skill_effectiveness.providers.events import (
     Unknown,
     Unreadable,
 )
-from skill_effectiveness.providers.stream import EventLog, call_limits
+from skill_effectiveness.providers.login import Login
+from skill_effectiveness.providers.stream import StreamReader
 from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from skill_effectiveness.evidence.faults import Code
-    from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.strict import JsonValue
-    from skill_effectiveness.evidence.surroundings import Surroundings
-    from skill_effectiveness.execution import Executable, ProcessResult
-    from skill_effectiveness.providers.calls import Cancelled, JudgeCall, ReadCall
+    from skill_effectiveness.execution import ProcessResult
+    from skill_effectiveness.providers.calls import JudgeCall, ReadCall
+    from skill_effectiveness.providers.command_line import Aftermath, CallSession
     from skill_effectiveness.providers.stream import Document
 
 
@@ -310,10 +290,8 @@ OWN_KEYS: Final = ("CODEX_API_KEY",)
 It reads neither OPENAI_API_KEY nor OPENAI_BASE_URL, so both stay out.
 """
 
-_SESSION_NAMES: Final = ("HOME", "CODEX_HOME", "TMPDIR")
 _LOGIN_FILE: Final = "auth.json"
 _SCHEMA_FILE: Final = "answer-schema.json"
-_STDOUT_BYTES: Final = 16 * 1024 * 1024
 
 
 def judge_argv(program: Path, model: str, schema: Path) -> list[str]:
@@ -347,47 +325,7 @@ def login_file(environ: Mapping[str, str]) -> Path | None:
     return folder / _LOGIN_FILE if folder.is_absolute() else None
 
 
-_LOGIN_BYTES: Final = 1_048_576
-"""More than any login file holds."""
-_LOGIN_FAULTS: Final[Mapping[Code, str]] = {
-    FileCode.NOT_REGULAR: "is not a regular file; move away what is there and log in.",
-    FileCode.FILE_SYMLINK: "is a link that leads back to itself; remove it and log in.",
-    FileCode.NOT_READABLE: "cannot be read; give yourself read permission.",
-    FileCode.FILE_SIZE: "is larger than any login; move it away and log in.",
-}
-_LOGIN_UNSEEN: Final = "cannot be looked at just now; try again."
-
-
-def _demand_login(fs: FileSystem, login: Path, where: str) -> None:
-    """Look at the login file without reading it.
-
-    Raises:
-        FileError: `missing`, or what keeps it from being one.
-    """
-    with reported(where, reading=True):
-        target = fs.resolve(str(login))
-        demand_regular(fs.lstat(None, target), where)
-        with closing(fs, fs.open_read(None, target)) as fd:
-            opened = fs.fstat(fd)
-    demand_regular(opened, where)
-    if opened.st_size > _LOGIN_BYTES:
-        sentence = f"{where} is larger than {_LOGIN_BYTES} bytes, more than any login file holds."
-        raise FileError(Fault(FileCode.FILE_SIZE, where, sentence))
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """One call as the program is started for it."""
-
-    kind: CallKind
-    argv: list[str]
-    folder: Path
-    prompt: str
-    model: str
-    seconds: float
-
-
-class CodexProvider(Provider):
+class CodexProvider(CommandLine):
     """Codex, bound to one program. `CodexProvider.at(path, around=around)` binds what is there now."""
 
     name: ClassVar[str] = "codex"
@@ -396,127 +334,39 @@ class CodexProvider(Provider):
     tool_label: ClassVar[str] = "read-only-observed-none"
     json_fence: ClassVar[bool] = False
     call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.JUDGE, CallKind.READ})
-
-    def __init__(self, executable: Executable) -> None:
-        self.executable: Final = executable
+    session_variables: ClassVar[Mapping[str, str]] = {
+        "HOME": "{home}",
+        "CODEX_HOME": "{config}",
+        "TMPDIR": "{tmp}",
+    }
+    own_keys: ClassVar[tuple[str, ...]] = OWN_KEYS
+    vocabulary: ClassVar[ProviderVocabulary] = VOCABULARY
 
     @classmethod
-    def at(cls, path: Path, *, around: Surroundings) -> Self:
-        """See `Provider`."""
-        return cls(_identified(path, around))
+    def logins(cls, environ: Mapping[str, str]) -> tuple[Login, ...]:
+        """See `CommandLine`."""
+        file = login_file(environ)
+        where = f"{_LOGIN_FILE} of {'CODEX_HOME' if environ.get('CODEX_HOME') else '.codex in HOME'}"
+        return () if file is None else (Login(file, where),)
 
-    def environment_keys(self, environ: Mapping[str, str]) -> tuple[str, ...]:
-        """See `Provider`."""
-        return environment_names(environ, session=_SESSION_NAMES, own_keys=OWN_KEYS)
+    def to_judge(self, call: JudgeCall, session: CallSession) -> Asked:
+        """See `CommandLine`."""
+        schema = session.folders.publish(_SCHEMA_FILE, call.schema_bytes())
+        argv = judge_argv(self.executable.path, call.model, schema)
+        return _asked(argv, session.folders.work, call.prompt)
 
-    def identify(self, around: Surroundings) -> Executable:
-        """See `Provider`."""
-        return _identified(self.executable.path, around)
+    def to_read(self, call: ReadCall, session: CallSession) -> Asked:
+        """See `CommandLine`."""
+        schema = call.schema_bytes()
+        file = None if schema is None else session.folders.publish(_SCHEMA_FILE, schema)
+        return _asked(read_argv(self.executable.path, call.model, file), call.checkout, call.prompt)
 
-    def check_login(self, around: Surroundings) -> None:
-        """See `Provider`; links are followed, as the call's own link to the file is."""
-        login = login_file(around.environ)
-        if login is None:
-            return
-        where = f"{_LOGIN_FILE} of {'CODEX_HOME' if around.environ.get('CODEX_HOME') else '.codex in HOME'}"
-        try:
-            _demand_login(around.fs, login, where)
-        except FileError as error:
-            if error.code is FileCode.MISSING:
-                return
-            told = _LOGIN_FAULTS.get(error.code, _LOGIN_UNSEEN)
-            raise FileError(Fault(error.faults[0].code, where, f"The login file {where} {told}")) from error
-
-    def judge(self, call: JudgeCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
-        """See `Provider`.
-
-        A tool item ends the program at once, before it can ask the model again where that is possible.
-        """
-
-        def asked(session: SessionFolders) -> _Asked:
-            schema = session.publish(_SCHEMA_FILE, call.schema_bytes())
-            argv = judge_argv(self.executable.path, call.model, schema)
-            return _Asked(CallKind.JUDGE, argv, session.work, call.prompt, call.model, call.timeout_seconds)
-
-        return self._called(asked, around, cancelled)
-
-    def read(self, call: ReadCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
-        """See `Provider`; the sandbox is the program's own."""
-
-        def asked(session: SessionFolders) -> _Asked:
-            schema = call.schema_bytes()
-            file = None if schema is None else session.publish(_SCHEMA_FILE, schema)
-            argv = read_argv(self.executable.path, call.model, file)
-            return _Asked(CallKind.READ, argv, call.checkout, call.prompt, call.model, call.timeout_seconds)
-
-        return self._called(asked, around, cancelled)
-
-    def _called(
-        self, asked: Callable[[SessionFolders], _Asked], around: Surroundings, cancelled: Cancelled
-    ) -> CallOutcome:
-        outcome: CallOutcome | None = None
-        try:
-            with SessionFolders(around) as session:
-                outcome = self._call_in(session, asked, around, cancelled)
-        except EvidenceError as error:
-            code = WarningCode.SESSION_UNAVAILABLE if outcome is None else WarningCode.SESSION_LEFT
-            outcome = outcome or CallOutcome(Ending.UNSTARTABLE)
-            outcome = replace(outcome, warnings=(*outcome.warnings, CallWarning(code, str(error))))
-        return outcome
-
-    def _call_in(
-        self,
-        session: SessionFolders,
-        asked: Callable[[SessionFolders], _Asked],
-        around: Surroundings,
-        cancelled: Cancelled,
-    ) -> CallOutcome:
-        environment = _environment(around.environ, session)
-        if not self.executable.unchanged(around, environment):
-            return CallOutcome(Ending.UNSTARTABLE, warnings=(CallWarning(WarningCode.EXECUTABLE_CHANGED),))
-        began = around.monotonic()
-        call = asked(session)
-        _link_login(session, around.environ)
-        log = EventLog(read_event, salvage, tools_end_it=call.kind is CallKind.JUDGE)
-        process = run_process(
-            call.argv,
-            cwd=call.folder,
-            env=environment,
-            stdin=call.prompt.encode(),
-            limits=call_limits(call.seconds - (around.monotonic() - began), stdout_bytes=_STDOUT_BYTES),
-            on_line=log.take,
-            cancelled=lambda: log.doomed or cancelled(),
-            around=around,
-        )
-        latency_ms = round((around.monotonic() - began) * 1000)
-        events = (*log.events, *read_stderr(process.stderr))
-        return outcome_of(CallFacts(process, events, call.model, latency_ms, call.kind), VOCABULARY)
+    def told_after(self, after: Aftermath) -> Told:
+        """See `CommandLine`: what stderr shows and the stream does not."""
+        return Told(tuple(read_stderr(after.process.stderr)))
 
 
-def _environment(environ: Mapping[str, str], session: SessionFolders) -> dict[str, str]:
-    folders = dict(zip(_SESSION_NAMES, map(str, (session.home, session.config, session.tmp)), strict=True))
-    return child_environment(environ, session=folders, own_keys=OWN_KEYS)
-
-
-def _identified(path: Path, around: Surroundings) -> Executable:
-    # Even for its version a program gets no look at the user's own configuration (field-failures.md F32).
-    try:
-        with SessionFolders(around) as session:
-            return identify(path, env=_environment(around.environ, session), around=around)
-    except EvidenceError as error:
-        raise unprepared(path, error) from error
-
-
-def _link_login(session: SessionFolders, environ: Mapping[str, str]) -> None:
-    """Let the login file, and nothing else of the user's, be seen.
-
-    It is a link, because the program renews its tokens in place.
-    """
-    login = login_file(environ)
-    if login is None:
-        return
-    try:
-        session.link_login(_LOGIN_FILE, login)
-    except FileError as error:
-        if error.code is not FileCode.MISSING:
-            raise
+def _asked(argv: list[str], folder: Path, prompt: str) -> Asked:
+    """The sandbox is the program's own in every kind of call."""
+    reader = StreamReader(read_event, salvage)
+    return Asked(argv, folder, reader, stdin=prompt.encode(), sandbox=SandboxKind.PROGRAM)

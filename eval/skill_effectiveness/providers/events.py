@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from skill_effectiveness.providers.calls import ProviderErrorKind
     from skill_effectiveness.providers.usage import Usage
 
 
@@ -38,9 +39,73 @@ class TurnCompleted:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """A turn is over without a result."""
+    """A turn is over without a result.
+
+    Attributes:
+        message: what the provider says of it.
+        kind: the kind of trouble, where the provider tells it by a word or a number of its own beside the
+            message; `None` leaves it to the message.
+    """
 
     message: str = field(repr=False)
+    kind: ProviderErrorKind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """The model would not answer, by the provider's own word for that; never guessed from a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerInvalid:
+    """The program itself says that what the model gave as its answer is not of the asked form."""
+
+    message: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceDiffers:
+    """The session is not the one that was asked for: its tools, skills, agent, servers or permissions.
+
+    Attributes:
+        what: what differs, for the private log.
+    """
+
+    what: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A turn is over and whole, and whatever text it had is no answer (ending `no_answer`).
+
+    Attributes:
+        reason: the provider's word for why, such as the reason of its last step.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The provider's own marker that the model refused; never guessed from text. It ends a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """The program's own record of the session disagrees with its stream, or lacks what it must hold.
+
+    Attributes:
+        about: a short word of the adapter's for what disagrees, such as `agent`.
+    """
+
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """Counters of the whole session, told outside a terminal marker; the last ones count above all others."""
+
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +160,17 @@ class ToolActivity:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillRead:
+    """A command named the file of a skill: an observation, never proof that the skill was used.
+
+    Attributes:
+        skill: the name of the folder that holds the file.
+    """
+
+    skill: str
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """A known event that changes nothing, such as the beginning of a message."""
 
@@ -132,11 +208,15 @@ Event: TypeAlias = (
     | TurnStarted
     | TurnCompleted
     | TurnFailed
+    | Declined
+    | AnswerInvalid
+    | SurfaceDiffers
     | Message
     | Reasoning
     | Notice
     | ModelReported
     | ToolActivity
+    | SkillRead
     | Progress
     | Unknown
     | Unreadable

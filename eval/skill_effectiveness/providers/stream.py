@@ -8,19 +8,23 @@ answers the two questions that cannot wait for the end: is the terminal marker t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from skill_effectiveness.evidence.faults import StrictError
 from skill_effectiveness.evidence.strict import JsonValue, Profile, read_json
 from skill_effectiveness.execution import Limits
+from skill_effectiveness.providers.calls import CallKind
 from skill_effectiveness.providers.events import (
     Event,
     Flood,
     Message,
+    Refusal,
     ToolActivity,
     TurnCompleted,
     TurnFailed,
     TurnStarted,
+    Unanswered,
     Unreadable,
 )
 
@@ -39,6 +43,48 @@ LINE_PROFILE = Profile.ROW
 LINES_MOST: Final = 20_000
 """Lines one call may print. Without it a few megabytes of empty lines would take minutes and much memory."""
 
+STDOUT_MOST: Final = 16 * 1024 * 1024
+"""Bytes one call may print."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a call of one kind may say.
+
+    Attributes:
+        lines: how many lines.
+        line: the limits of one.
+        line_bytes: the longest, in bytes; not more than `line` reads.
+        stdout_bytes: all of them.
+    """
+
+    lines: int = LINES_MOST
+    line: Profile = LINE_PROFILE
+    line_bytes: int = LINE_PROFILE.max_bytes
+    stdout_bytes: int = STDOUT_MOST
+
+
+BOUNDS: Final = {
+    CallKind.JUDGE: Bounds(),
+    CallKind.READ: Bounds(),
+    # Whoever works for an hour says more, and shows whole files on one line.
+    CallKind.WORK: Bounds(10 * LINES_MOST, Profile.DOCUMENT, STDOUT_MOST, 4 * STDOUT_MOST),
+}
+
+
+def nothing_salvaged(error: StrictError, line: bytes) -> list[Event]:
+    """Nothing can be told from a line that is not strict JSON."""
+    del error, line
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class StreamReader:
+    """What the lines of one stream mean; see `EventLog` for both."""
+
+    read: Callable[[Document, bytes], list[Event]]
+    salvage: Callable[[StrictError, bytes], list[Event]] = nothing_salvaged
+
 
 class EventLog:
     """The events of one call, in order.
@@ -50,6 +96,7 @@ class EventLog:
             unreadable line never leads to a success.
         lines_most: lines after which nothing more is read.
         tools_end_it: whether a tool is a reason to stop the program.
+        profile: the limits of one line.
     """
 
     def __init__(
@@ -59,8 +106,11 @@ class EventLog:
         lines_most: int = LINES_MOST,
         *,
         tools_end_it: bool = True,
+        profile: Profile = LINE_PROFILE,
     ) -> None:
         self._tools_end_it = tools_end_it
+        self._profile = profile
+        self._taken = bytearray()
         self._lines_left = lines_most
         self._read = read
         self._salvage = salvage
@@ -74,6 +124,11 @@ class EventLog:
         return tuple(self._events)
 
     @property
+    def taken(self) -> bytes:
+        """Every line that was taken in, each with its LF, as it came."""
+        return bytes(self._taken)
+
+    @property
     def doomed(self) -> bool:
         """Whether the program has to be stopped: a tool it must not use, or more said than it may."""
         return (self._tool_used and self._tools_end_it) or self._lines_left < 0
@@ -84,11 +139,12 @@ class EventLog:
             self._give_up()
             return False
         self._lines_left -= 1
+        self._taken += line + b"\n"
         for event in self._events_of(line):
             self._events.append(event)
             if isinstance(event, ToolActivity):
                 self._tool_used = True
-            if isinstance(event, TurnCompleted | TurnFailed):
+            if isinstance(event, TurnCompleted | TurnFailed | Unanswered | Refusal):
                 self._turn_over = True
             elif isinstance(event, TurnStarted | Message):
                 self._turn_over = False
@@ -101,19 +157,19 @@ class EventLog:
 
     def _events_of(self, line: bytes) -> list[Event]:
         try:
-            document = cast("Document", read_json(line, LINE_PROFILE, want_object=True))
+            document = cast("Document", read_json(line, self._profile, want_object=True))
         except StrictError as error:
             return [*self._salvage(error, line), Unreadable(line, str(error.code))]
         return self._read(document, line)
 
 
-def call_limits(seconds: float, *, stdout_bytes: int) -> Limits:
+def call_limits(seconds: float, bounds: Bounds) -> Limits:
     """The limits of a call's program, of whose time `seconds` are left.
 
     There is no idle limit: a healthy program may say nothing until it has its answer (field-failures.md F11).
     """
     return Limits(
         wall_seconds=max(seconds, SHORTEST_SECONDS),
-        line_bytes=LINE_PROFILE.max_bytes,
-        stdout_bytes=stdout_bytes,
+        line_bytes=bounds.line_bytes,
+        stdout_bytes=bounds.stdout_bytes,
     )

@@ -8,19 +8,22 @@ the words `b * m` and the `m - 1` after it, one for each task, with the tasks so
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from scipy.special import ndtri
-
-from skill_effectiveness.evidence.canonical import draw_bytes, mac
+from skill_effectiveness.evidence.canonical import draw_bytes, draws, mac
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    import numpy as np
     from numpy.typing import NDArray
 
 SEED_BYTES: Final = 32
 _WORDS: Final = 2.0**32
 _BLOCK: Final = 1_000_000
+_STANDARD_NORMAL: Final = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +51,48 @@ class Chance:
         """
         return mac(self.seed, value)
 
+    def uniform(self, use: str, place: int = 0) -> float:
+        """The number strictly between 0 and 1 of one word of a use, counted from 0: (w + 1/2) / 2**32."""
+        return (next(islice(draws(self.seed, use), place, None)) + 0.5) / _WORDS
+
+    def normal(self, use: str) -> float:
+        """The standard normal number of the first word of a use: the normal quantile of `uniform`."""
+        return _STANDARD_NORMAL.inv_cdf(self.uniform(use))
+
     def words(self, use: str, count: int) -> NDArray[np.uint32]:
         """The first `count` words of a use, shape (count,)."""
-        return np.frombuffer(draw_bytes(self.seed, use, count), dtype="<u4").astype(np.uint32, copy=False)
+        arrays = _arrays()
+        data = draw_bytes(self.seed, use, count)
+        words: NDArray[np.uint32] = arrays.frombuffer(data, dtype="<u4").astype(arrays.uint32, copy=False)
+        return words
 
     def indexes(self, use: str, draws: int, m: int) -> NDArray[np.int32]:
         """Positions from 0 to m - 1, shape (draws, m): a word w gives floor(w * m / 2**32)."""
+        arrays = _arrays()
         words = self.words(use, draws * m)
-        found = np.empty(len(words), dtype=np.int32)
+        found: NDArray[np.int32] = arrays.empty(len(words), dtype=arrays.int32)
         # A block at a time: the products need eight bytes each, all at once would be many times the result.
         for start in range(0, len(words), _BLOCK):
-            block = words[start : start + _BLOCK].astype(np.uint64)
-            block *= np.uint64(m)
-            found[start : start + _BLOCK] = block >> np.uint64(32)
+            block = words[start : start + _BLOCK].astype(arrays.uint64)
+            block *= arrays.uint64(m)
+            found[start : start + _BLOCK] = block >> arrays.uint64(32)
         return found.reshape(draws, m)
 
     def signs(self, use: str, draws: int, m: int) -> NDArray[np.int8]:
         """Signs, shape (draws, m): -1 where the lowest bit of the word is set, as in a sign bit, else 1."""
-        lowest = np.frombuffer(draw_bytes(self.seed, use, draws * m), dtype=np.uint8)[::4] & np.uint8(1)
-        return (np.int8(1) - np.int8(2) * lowest.astype(np.int8)).reshape(draws, m)
+        arrays = _arrays()
+        data = arrays.frombuffer(draw_bytes(self.seed, use, draws * m), dtype=arrays.uint8)
+        lowest = (data[::4] & arrays.uint8(1)).astype(arrays.int8)
+        signs: NDArray[np.int8] = arrays.int8(1) - arrays.int8(2) * lowest
+        return signs.reshape(draws, m)
 
     def uniforms(self, use: str, count: int) -> NDArray[np.float64]:
         """Numbers strictly between 0 and 1, shape (count,): (w + 1/2) / 2**32."""
-        return (self.words(use, count).astype(np.float64) + 0.5) / _WORDS
+        return (self.words(use, count).astype(_arrays().float64) + 0.5) / _WORDS
 
-    def normals(self, use: str, count: int) -> NDArray[np.float64]:
-        """Standard normal numbers, shape (count,): the normal quantile of `uniforms`."""
-        return np.asarray(ndtri(self.uniforms(use, count)), dtype=np.float64)
+
+def _arrays() -> ModuleType:
+    """The library for arrays: loading it would be most of the time of a run that draws single numbers."""
+    import numpy  # noqa: ICN001, PLC0415 - see above
+
+    return numpy

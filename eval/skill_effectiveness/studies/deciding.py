@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skill_effectiveness.studies.analysis.evidence_sequence import looks, stopped_at
-from skill_effectiveness.studies.analysis.outcomes import Outcome
-from skill_effectiveness.studies.words import Arm, Stopping
+from skill_effectiveness.studies.words import Arm, Outcome, Stopping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +60,12 @@ class Deciding:
                 self._differences.append(full - off)
         if len(self._differences) == before:
             return False
+        # A study that looks once, at its end, runs without the library for arrays.
+        from skill_effectiveness.studies.analysis.evidence_sequence import (  # noqa: PLC0415 - see above
+            looks,
+            stopped_at,
+        )
+
         alpha, effect = self._plan.analysis.alpha, self._plan.outcome.minimum_effect
         return stopped_at(looks(self._differences, alpha), alpha, effect) is not None
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.calibration.reviewer import ADAPTERS
 from skill_effectiveness.evidence.canonical import digest_object, digest_text
-from skill_effectiveness.providers import CallKind
+from skill_effectiveness.providers import ADAPTERS, CallKind
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.plan import PlanDriver
 from skill_effectiveness.studies.words import SIMULATED

@@ -21,8 +21,6 @@ from skill_effectiveness.protocol.gates import EvidenceTierName
 from skill_effectiveness.protocol.registries import ArmId, RegistrySchema, Scope
 from skill_effectiveness.protocol.tasks import TaskId
 from skill_effectiveness.protocol.words import TaskFamily
-from skill_effectiveness.studies.analysis.outcomes import Outcome
-from skill_effectiveness.studies.analysis.sign_flips import Sides
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.study_file import (
     MOST_ATTEMPTS,
@@ -34,7 +32,16 @@ from skill_effectiveness.studies.study_file import (
     StudyBudgets,
     StudyName,
 )
-from skill_effectiveness.studies.words import FIXED_RULES, SIMULATED, Arm, EndClass, Rule, Stopping
+from skill_effectiveness.studies.words import (
+    FIXED_RULES,
+    SIMULATED,
+    Arm,
+    EndClass,
+    Outcome,
+    Rule,
+    Sides,
+    Stopping,
+)
 from skill_effectiveness.trials.allocation import AllocationOrder
 
 if TYPE_CHECKING:

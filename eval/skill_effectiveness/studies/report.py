@@ -18,8 +18,9 @@ from markupsafe import Markup
 
 from skill_effectiveness.evidence.canonical import digest_bytes, dump
 from skill_effectiveness.studies import sentences
-from skill_effectiveness.studies.analysis.outcomes import Outcome, compare_arms, compare_preferences
+from skill_effectiveness.studies.analysis.outcomes import compare_arms, compare_preferences
 from skill_effectiveness.studies.figures import Axis, evidence_curve, place
+from skill_effectiveness.studies.words import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,9 +23,8 @@ from skill_effectiveness.protocol.registries import RegistrySchema
 from skill_effectiveness.studies.accounts import ArmFlow, Usage
 from skill_effectiveness.studies.analysis.blinding_index import Blinding
 from skill_effectiveness.studies.analysis.conclusions import Reason, Word
-from skill_effectiveness.studies.analysis.outcomes import Outcome
 from skill_effectiveness.studies.analysis.records import Method, Uncorrected
-from skill_effectiveness.studies.words import TIERS
+from skill_effectiveness.studies.words import TIERS, Outcome
 from skill_effectiveness.trials.gate_words import NotEvaluated
 
 RESULTS_CONTRACT: Final = "skill-effectiveness-study-results-v1"

@@ -9,10 +9,10 @@ from skill_effectiveness.evidence.canonical import digest_bytes
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.studies.accounts import flow_of, share_of, tasks_run, usage_of
 from skill_effectiveness.studies.analysis.analyse import analyse
-from skill_effectiveness.studies.analysis.outcomes import Outcome, compare_arms, compare_preferences
+from skill_effectiveness.studies.analysis.outcomes import compare_arms, compare_preferences
 from skill_effectiveness.studies.analysis.records import AnalysisPlan, CorrectedPreference
 from skill_effectiveness.studies.results import RESULTS_CONTRACT, TABLE_FILES, Results, results_digest
-from skill_effectiveness.studies.words import Stopping
+from skill_effectiveness.studies.words import Outcome, Stopping
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,7 +26,6 @@ from skill_effectiveness.execution import leftovers
 from skill_effectiveness.execution.carriers import kill_carriers
 from skill_effectiveness.studies import rows
 from skill_effectiveness.studies.amendments import effective_budgets
-from skill_effectiveness.studies.analysis.outcomes import Outcome
 from skill_effectiveness.studies.attempt_records import AttemptExit, AttemptOrder
 from skill_effectiveness.studies.attempts import AttemptFolders, judged
 from skill_effectiveness.studies.batches import FAILED, AssayParts, Batch, assay, assayed, batches, is_closed
@@ -44,7 +43,7 @@ from skill_effectiveness.studies.endings import (
 from skill_effectiveness.studies.slot_trials import Settled, SlotTrials
 from skill_effectiveness.studies.spending import Spending, consumed, left_of
 from skill_effectiveness.studies.task_folder import ENVIRONMENT, INSTRUCTION
-from skill_effectiveness.studies.words import EndClass
+from skill_effectiveness.studies.words import EndClass, Outcome
 from skill_effectiveness.trials.allocation import salt
 
 if TYPE_CHECKING:

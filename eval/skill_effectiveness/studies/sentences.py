@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from skill_effectiveness.protocol.gates import WaivableItem
 from skill_effectiveness.studies.analysis.blinding_index import Blinding
 from skill_effectiveness.studies.analysis.conclusions import Reason, Word
-from skill_effectiveness.studies.analysis.outcomes import Outcome
 from skill_effectiveness.studies.analysis.records import Method, Uncorrected
+from skill_effectiveness.studies.words import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

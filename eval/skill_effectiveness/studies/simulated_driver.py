@@ -115,12 +115,12 @@ def drawn(settings: SimulatedSettings, chance: Chance, slot: Slot, attempt: int)
         slot: task, arm and sample; its number does not matter.
         attempt: how many endings were drawn before it.
     """
-    base = settings.base_rate + settings.task_sd * float(chance.normals(f"base/{slot.task_id}", 1)[0])
+    base = settings.base_rate + settings.task_sd * chance.normal(f"base/{slot.task_id}")
     name = f"{slot.task_id}/{slot.arm}/{slot.sample}"
     return Draws(
         _clip(base),
-        float(chance.uniforms(f"simulated/{name}", 1)[0]),
-        float(chance.uniforms(f"simulated-ending/{name}", attempt + 1)[attempt]),
+        chance.uniform(f"simulated/{name}"),
+        chance.uniform(f"simulated-ending/{name}", attempt),
     )
 
 

@@ -16,8 +16,6 @@ from skill_effectiveness.evidence.yaml12 import Mark, YamlDocument, YamlError, r
 from skill_effectiveness.protocol.document import FrozenModel, Rate
 from skill_effectiveness.protocol.gates import Budgets, EvidenceTierName
 from skill_effectiveness.protocol.registries import RegistrySchema, Scope
-from skill_effectiveness.studies.analysis.outcomes import Outcome
-from skill_effectiveness.studies.analysis.sign_flips import Sides
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.words import (
     DEFAULT_RULES,
@@ -29,8 +27,10 @@ from skill_effectiveness.studies.words import (
     Audit,
     EndClass,
     Network,
+    Outcome,
     Rule,
     Sandbox,
+    Sides,
     Stopping,
 )
 

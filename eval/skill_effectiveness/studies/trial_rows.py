@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.protocol.event_rows import SkillEventsRow, read_event_row
-from skill_effectiveness.studies.analysis.outcomes import Outcome
 from skill_effectiveness.studies.attempt_records import AttemptExit, read_exit
 from skill_effectiveness.studies.attempts import ATTEMPTS, EXIT
 from skill_effectiveness.studies.endings import counts_as
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.pairing import trial_id
 from skill_effectiveness.studies.tables import TrialRow
-from skill_effectiveness.studies.words import EndClass
+from skill_effectiveness.studies.words import EndClass, Outcome
 from skill_effectiveness.trials.binding import EVENTS
 from skill_effectiveness.trials.faults import TrialError
 from skill_effectiveness.trials.grades import GRADE_NAME, grade_hash, parse_grade

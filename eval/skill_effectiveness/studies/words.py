@@ -25,6 +25,21 @@ class Arm(StrEnum):
     ORACLE = "oracle"
 
 
+class Outcome(StrEnum):
+    """What a study measures its arms by (section 1)."""
+
+    REWARD = "reward"
+    PASSED = "passed"
+    PREFERENCE = "preference"
+
+
+class Sides(StrEnum):
+    """Which effects the test of a study looks for (section 1)."""
+
+    TWO = "two"
+    GREATER = "greater"
+
+
 class EndClass(StrEnum):
     """How one attempt, and at last one slot, ended (section 3)."""
 

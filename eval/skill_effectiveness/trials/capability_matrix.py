@@ -7,12 +7,11 @@ over in memory is listed and never makes a matrix ready.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.strict import Profile, read_json
-from skill_effectiveness.protocol.capability import eligible, parse_probe
+from skill_effectiveness.protocol.capability import MatrixStatus, eligible, parse_probe
 from skill_effectiveness.protocol.document import to_json
 
 if TYPE_CHECKING:
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.protocol.capability import CapabilityRow
     from skill_effectiveness.protocol.words import TaskFamily
-
-
-class MatrixStatus(StrEnum):
-    """Whether every family has an eligible row."""
-
-    READY = "ready"
-    CAUSAL_CORE_UNAVAILABLE = "causal_core_unavailable"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,14 @@ from pydantic import JsonValue
 
 from skill_effectiveness.evidence.canonical import digest_file, digest_object, dump_line
 from skill_effectiveness.evidence.lock import Lock
+from skill_effectiveness.protocol.capability import MatrixStatus
 from skill_effectiveness.protocol.document import DigestText, FrozenModel, No, One, to_json
 from skill_effectiveness.protocol.gates import EvidenceTier, gates_hash
 from skill_effectiveness.protocol.manifests import freeze_manifest
 from skill_effectiveness.protocol.registry_plan import build_plan
 from skill_effectiveness.trials.allocation import AllocationOrder, allocate
 from skill_effectiveness.trials.binding import AUDIT, EVENTS, OUTCOME
-from skill_effectiveness.trials.capability_matrix import MatrixStatus, matrix
+from skill_effectiveness.trials.capability_matrix import matrix
 from skill_effectiveness.trials.checkpoint import checkpoint
 from skill_effectiveness.trials.faults import TrialCode, TrialError
 from skill_effectiveness.trials.gate import NO_REVIEWERS, GateInputs, evaluate_gate

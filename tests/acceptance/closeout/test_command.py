@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -16,9 +14,11 @@ from skill_effectiveness.acceptance.closeout.policy_models import ResolvedComman
 from skill_effectiveness.acceptance.closeout.site import candidate_worktree
 from skill_effectiveness.execution.git import Git
 from skill_effectiveness.execution.programs import find_program
-from skill_effectiveness.execution.worktree import DetachedWorktree, sweep_worktrees
+from skill_effectiveness.execution.worktree import DetachedWorktree
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.closeout import Repository
 
 
@@ -147,24 +147,6 @@ def test_names_are_looked_up_in_path(repository: Repository) -> None:
 
 
 class TestWorktrees:
-    def test_it_is_gone_after_an_exception(self, repository: Repository) -> None:
-        """C41: whatever is raised inside."""
-        commit = repository.commit(value="v")
-        around = repository.around
-        seen: list[Path] = []
-
-        def interrupted() -> None:
-            with DetachedWorktree(Git(repository.root, around), commit, around) as worktree:
-                seen.append(worktree.path)
-                assert (worktree.path / "value").read_text() == "v"
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            interrupted()
-        assert not seen[0].exists()
-        assert len(repository.git("worktree", "list").splitlines()) == 1
-        assert list(repository.temporary.iterdir()) == []
-
     def test_one_that_cannot_be_made(self, repository: Repository) -> None:
         """C41: a code of its own, and nothing of it stays."""
         commit = repository.commit(value="v")
@@ -179,39 +161,3 @@ class TestWorktrees:
             assert caught.value.message == "could not create a worktree at the candidate commit"
         assert list(repository.temporary.iterdir()) == []
         assert len(repository.git("worktree", "list").splitlines()) == 1
-
-    def test_what_is_seen_of_it(self, repository: Repository) -> None:
-        """C27 C28: clean and in place at first; then dirty, then moved."""
-        commit = repository.commit(value="v", **{".gitignore": "out\n"})
-        around = repository.around
-        with DetachedWorktree(Git(repository.root, around), commit, around) as worktree:
-            assert (worktree.dirty(), worktree.dirty(ignored=True), worktree.head_moved()) == (
-                False,
-                False,
-                False,
-            )
-            (worktree.path / "out").write_text("")
-            assert (worktree.dirty(), worktree.dirty(ignored=True)) == (False, True)
-            (worktree.path / "new").write_text("")
-            assert worktree.dirty()
-
-    def test_what_a_killed_runner_left_is_found(self, repository: Repository) -> None:
-        """C41 F10: its own worktrees whose folder is gone, and no others."""
-        repository.commit(value="v")
-        ours, living, locked, theirs = (
-            repository.base / name
-            for name in (
-                "skill-effectiveness-0123456789abcdef",
-                "skill-effectiveness-0000000000000000",
-                "skill-effectiveness-1111111111111111",
-                "mine",
-            )
-        )
-        for place in (ours, living, locked, theirs):
-            repository.git("worktree", "add", "-q", "--detach", str(place))
-        repository.git("worktree", "lock", str(locked))
-        for place in (ours, locked, theirs):
-            shutil.rmtree(place)
-        sweep_worktrees(Git(repository.root, repository.around), repository.around)
-        kept = {Path(line.split()[0]).name for line in repository.git("worktree", "list").splitlines()[1:]}
-        assert kept == {living.name, locked.name, theirs.name}

@@ -15,11 +15,10 @@ from statsmodels.stats.multitest import multipletests
 from skill_effectiveness.studies.analysis.analyse import analyse
 from skill_effectiveness.studies.analysis.conclusions import Reason, Word
 from skill_effectiveness.studies.analysis.misclassification import KnownAccuracy
-from skill_effectiveness.studies.analysis.outcomes import Outcome
 from skill_effectiveness.studies.analysis.records import AnalysisPlan, Method, Uncorrected
-from skill_effectiveness.studies.analysis.sign_flips import Sides
 from skill_effectiveness.studies.chance import Chance
 from skill_effectiveness.studies.tables import Tables, TrialRow
+from skill_effectiveness.studies.words import Outcome, Sides
 from tests.support.study_tables import (
     Values,
     canary,

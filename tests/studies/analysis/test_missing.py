@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from skill_effectiveness.studies.analysis.comparisons import Comparison, Measured, TaskValues
 from skill_effectiveness.studies.analysis.missing import bounds, tipping_point
-from skill_effectiveness.studies.analysis.sign_flips import Flips, Sides
+from skill_effectiveness.studies.analysis.sign_flips import Flips
 from skill_effectiveness.studies.chance import Chance
+from skill_effectiveness.studies.words import Sides
 
 FLIPS = Flips(Chance(bytes(32)), "flip/full-off")
 Pair = tuple[list[float | None], list[float | None]]

@@ -7,8 +7,8 @@ from math import comb
 import pytest
 
 from skill_effectiveness.studies.analysis.power import STUDIES, Design, planned_power
-from skill_effectiveness.studies.analysis.sign_flips import Sides
 from skill_effectiveness.studies.chance import Chance
+from skill_effectiveness.studies.words import Sides
 
 CHANCE = Chance(bytes(32))
 

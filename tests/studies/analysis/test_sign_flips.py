@@ -11,8 +11,9 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skill_effectiveness.studies.analysis.sign_flips import DRAWS, Flips, Sides
+from skill_effectiveness.studies.analysis.sign_flips import DRAWS, Flips
 from skill_effectiveness.studies.chance import Chance
+from skill_effectiveness.studies.words import Sides
 
 FLIPS = Flips(Chance(bytes(32)), "flip/full-off")
 EIGHT = [Fraction(k, 3) for k in (1, 0, 2, 1, -1, 3, 1, 1)]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from skill_effectiveness.studies.analysis.evidence_sequence import anytime_p, looks, stopped_at
-from skill_effectiveness.studies.analysis.sign_flips import Flips, Sides
+from skill_effectiveness.studies.analysis.sign_flips import Flips
 from skill_effectiveness.studies.chance import Chance
+from skill_effectiveness.studies.words import Sides
 
 STUDIES = 200
 FLIPS = Flips(Chance(bytes(32)), "flip/full-off")

@@ -32,11 +32,11 @@ from skill_effectiveness.execution.programs import find_tool
 from skill_effectiveness.execution.worktree import sweep_worktrees
 from skill_effectiveness.providers import (
     CallKind,
-    CodexProvider,
     Ending,
     ProviderError,
     ProviderErrorKind,
     ReadCall,
+    holding,
 )
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ TIMEOUT_SECONDS: Final = 1800
 TIMEOUT_MOST: Final = 86_400
 STARTED: Final = "review_started"
 
-REVIEWERS: Final[Mapping[str, type[Provider]]] = {
-    adapter.name: adapter for adapter in (CodexProvider,) if CallKind.READ in adapter.call_kinds
-}
+REVIEWERS: Final[Mapping[str, type[Provider]]] = holding(CallKind.READ)
 """Every adapter that holds read calls, by name."""
 
 _ENDINGS: Final[Mapping[Ending, CloseoutCode]] = {

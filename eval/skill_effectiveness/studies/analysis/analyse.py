@@ -24,7 +24,6 @@ from skill_effectiveness.studies.analysis.holm import holm
 from skill_effectiveness.studies.analysis.misclassification import corrected_net, corrected_share
 from skill_effectiveness.studies.analysis.missing import bounds, tipping_point
 from skill_effectiveness.studies.analysis.outcomes import (
-    Outcome,
     compare_arms,
     compare_preferences,
     guesses_by_side,
@@ -47,8 +46,9 @@ from skill_effectiveness.studies.analysis.records import (
     Uncorrected,
 )
 from skill_effectiveness.studies.analysis.reviewers import reviewers_result
-from skill_effectiveness.studies.analysis.sign_flips import EXACT_TASKS, Flips, Sides
+from skill_effectiveness.studies.analysis.sign_flips import EXACT_TASKS, Flips
 from skill_effectiveness.studies.analysis.to_decide import tasks_to_decide
+from skill_effectiveness.studies.words import Outcome, Sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,24 +6,16 @@ A slot whose class counts as failure has the value 0, a missing one has none, wh
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.studies.analysis.blinding_index import Guess
 from skill_effectiveness.studies.analysis.comparisons import Comparison, Measured, TaskValues
+from skill_effectiveness.studies.words import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skill_effectiveness.studies.tables import JudgementRow, PairRow, TrialRow
-
-
-class Outcome(StrEnum):
-    """What a study measures its arms by."""
-
-    REWARD = "reward"
-    PASSED = "passed"
-    PREFERENCE = "preference"
 
 
 PREFERENCE_NAME: Final = "preference"

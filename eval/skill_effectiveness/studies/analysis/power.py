@@ -19,7 +19,8 @@ from scipy.special import ndtri
 from skill_effectiveness.studies.analysis.decimals import TOLERANCE, checked_alpha
 from skill_effectiveness.studies.analysis.evidence_sequence import capitals
 from skill_effectiveness.studies.analysis.sign_flips import DRAWS as FLIP_DRAWS
-from skill_effectiveness.studies.analysis.sign_flips import EXACT_TASKS, Sides
+from skill_effectiveness.studies.analysis.sign_flips import EXACT_TASKS
+from skill_effectiveness.studies.words import Sides
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

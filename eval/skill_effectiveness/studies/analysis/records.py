@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.studies.analysis.decimals import checked_alpha
-from skill_effectiveness.studies.analysis.sign_flips import Sides
+from skill_effectiveness.studies.words import Sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.analysis.conclusions import Conclusion
     from skill_effectiveness.studies.analysis.evidence_sequence import Look
     from skill_effectiveness.studies.analysis.misclassification import Corrected, KnownAccuracy
-    from skill_effectiveness.studies.analysis.outcomes import Outcome
     from skill_effectiveness.studies.analysis.reviewers import ReviewersResult
+    from skill_effectiveness.studies.words import Outcome
 
 _HIGHEST_ALPHA: Final = 0.5
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from skill_effectiveness.calibration.figures import Interval
 from skill_effectiveness.studies.analysis.decimals import TOLERANCE, checked_alpha
+from skill_effectiveness.studies.words import Sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,13 +36,6 @@ DRAWS: Final = 99_999
 _HELD: Final = 4
 _PATTERNS: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(np.float64)
 _WHOLE_RANGE: Final = Interval(low=-1.0, high=1.0)
-
-
-class Sides(StrEnum):
-    """Which effects the test looks for."""
-
-    TWO = "two"
-    GREATER = "greater"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,49 @@
+"""What everybody may see of an evaluation.
+
+Source: outcome.md, section 5. A projection is built from the parts that may be seen, never by taking others
+out: result, typed reasons, criterion names, public receipts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.acceptance.outcome.words import PRIVATE, PUBLIC, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic import JsonValue
+
+    from skill_effectiveness.acceptance.outcome.evaluate import Outcome
+
+NOT_ACCEPTED: Final = "not_accepted"
+
+
+def project(outcome: Outcome) -> dict[str, JsonValue]:
+    """The public form of an outcome."""
+    criteria = outcome.accepted.criteria if outcome.accepted else ()
+    shown = [(each.criterion, each.receipt if each.visibility == PUBLIC else None) for each in criteria]
+    return projection(outcome.result, [reason.text for reason in outcome.reasons], shown)
+
+
+def projection(
+    result: Result, reasons: Iterable[str], criteria: Iterable[tuple[str, JsonValue]]
+) -> dict[str, JsonValue]:
+    """The public form of a result.
+
+    Args:
+        result: of the evaluation.
+        reasons: rendered.
+        criteria: each with its public receipt; `None` is satisfied by private evidence.
+    """
+    if result is Result.ACCEPTED:
+        shown: list[JsonValue] = [
+            {"criterion": criterion, "evidence": PRIVATE if receipt is None else receipt}
+            for criterion, receipt in criteria
+        ]
+        return {"state": result.value, "criteria": shown}
+    told = list(reasons)
+    if result is Result.NOT_APPLICABLE:
+        return {"state": result.value, "exemption": told[0]}
+    return {"state": NOT_ACCEPTED, "type": result.value, "reasons": [*told]}

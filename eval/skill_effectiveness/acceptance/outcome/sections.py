@@ -1,0 +1,122 @@
+"""The four sections of an issue, read from its Markdown body.
+
+Source: outcome.md, section 10. Headings are those of CommonMark's ATX form; a section runs to the next
+heading of any level. An entry is one line, or a list item with the lines that continue it; a code fence joins
+the entry above it. Lines that are joined are joined by one blank, so the same body always gives the same
+criterion, on one line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from skill_effectiveness.acceptance.outcome.words import SECTIONS
+
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
+_HEADING: Final = re.compile(r" {0,3}#{1,6}(?:[ \t]+(?P<text>.*))?")
+_FENCE: Final = re.compile(r"(?P<mark>`{3,})[^`]*|(?P<other>~{3,}).*")
+_MARKER: Final = re.compile(r"(?:[-*+]|[0-9]{1,9}\.)(?:[ \t]+|$)")
+_CHECKBOX: Final = re.compile(r"\[[ xX]\](?:[ \t]+|$)")
+_NAMES: Final = {name.replace("_", " "): name for name in SECTIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """What an issue says, section by section, in entries; a section that is absent has none."""
+
+    problem: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
+    acceptance_criteria: tuple[str, ...] = ()
+    success_metrics: tuple[str, ...] = ()
+
+    @property
+    def scoped(self) -> bool:
+        """Whether all four are there."""
+        return all(getattr(self, name) for name in SECTIONS)
+
+
+def read_sections(body: str) -> Sections:
+    """The sections of an issue's body."""
+    reader = _Reader()
+    for line in _LINE_END.split(body):
+        reader.take(line)
+    return Sections(**{name: tuple(entries) for name, entries in reader.found.items()})
+
+
+class _Reader:
+    """Takes a body line by line.
+
+    Attributes:
+        found: entries of every section whose heading was met.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[str]] = {}
+        self._entries: list[str] | None = None
+        self._fence = ""
+        # Whether a line without a marker that comes now would go on with a list item.
+        self._in_item = False
+
+    def take(self, line: str) -> None:
+        """Take the next line."""
+        text = line.strip()
+        if self._fence:
+            self._join(text)
+            if set(text) == {self._fence[0]} and len(text) >= len(self._fence):
+                self._fence = ""
+            return
+        heading = _HEADING.fullmatch(line)
+        if heading is not None:
+            self._enter(heading["text"] or "")
+        elif not text:
+            self._in_item = False
+        elif not self._opens(text):
+            self._entry(text)
+
+    def _enter(self, heading: str) -> None:
+        """Begin the section of a heading, or none; of two with one name the first counts."""
+        self._in_item = False
+        name = _NAMES.get(_plain(heading))
+        self._entries = None if name is None or name in self.found else self.found.setdefault(name, [])
+
+    def _opens(self, text: str) -> bool:
+        """Begin a fence, if the line does."""
+        fence = _FENCE.fullmatch(text)
+        if fence is None:
+            return False
+        self._fence = fence["mark"] or fence["other"]
+        self._join(text)
+        return True
+
+    def _entry(self, text: str) -> None:
+        """Take a line of content: an item, the rest of one, or a line of its own."""
+        marker = _MARKER.match(text)
+        if marker is None and self._in_item:
+            self._join(text)
+            return
+        self._in_item = marker is not None
+        rest = text[marker.end() :].strip() if marker else text
+        checkbox = _CHECKBOX.match(rest)
+        rest = rest[checkbox.end() :].strip() if checkbox else rest
+        if rest and self._entries is not None:
+            self._entries.append(rest)
+        fence = _FENCE.fullmatch(rest) if marker else None
+        if fence is not None:
+            self._fence = fence["mark"] or fence["other"]
+
+    def _join(self, text: str) -> None:
+        """Add a line to the entry above, or begin one where there is none."""
+        if self._entries is None or not text:
+            return
+        if self._entries:
+            self._entries[-1] += f" {text}"
+        else:
+            self._entries.append(text)
+
+
+def _plain(heading: str) -> str:
+    """A heading as it is compared: lower case, one blank for whatever is neither letter nor digit."""
+    letters = "".join(letter if letter.isalnum() else " " for letter in heading.lower())
+    return " ".join(letters.split())

@@ -1,0 +1,153 @@
+"""A sandbox around a program that has none of its own: bubblewrap, found on the machine, never brought along.
+
+Source: providers.md P13; trials.md section 5. Facts were observed on bubblewrap 0.8.0.
+
+Normally::
+
+    sandbox = Sandbox.found(around)
+    if sandbox is not None:
+        argv = sandbox.reading(argv, folder=checkout, writable=private_folders)
+
+Two kinds. Whoever *reads* sees the whole file system, read-only but for the folders named. Whoever *works*
+sees the system's own software, read-only, and besides that only the folders named. In both, /dev, /proc and
+/run are new, of /run only what names and finds the network's and the system's own things is shown; processes
+outside are neither seen nor signalled; no capability is left, since with one a read-only mount could be made
+writable again; everything inside dies with the program that was started, and that with whoever started it.
+The network stays: agents talk to their models.
+
+What it does not do: close sockets that lie in shown folders outside /run, hide what may be read, or let a
+program end slowly. A signal to bubblewrap ends everything inside at once, so the grace between TERM and KILL
+is not used, and what a program left running is ended without being counted as a survivor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from skill_effectiveness.execution.executable import ExecutableError, locate
+from skill_effectiveness.execution.limits import Limits
+from skill_effectiveness.execution.outcome import Ended
+from skill_effectiveness.execution.process import run_process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from skill_effectiveness.evidence.surroundings import Surroundings
+
+PROGRAM: Final = "bwrap"
+PROBE_SECONDS: Final = 10.0
+
+SYSTEM: Final = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/sys",
+)
+"""What of the system a worker sees, as far as it is there."""
+
+RUN_SHOWN: Final = (
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager",
+    "/run/current-system",
+    "/run/media",
+)
+"""What of /run is shown, as far as it is there.
+
+The names of hosts, the software of some systems, people's disks. The rest is sockets of daemons, some of
+which would do anything for the user.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """Bubblewrap as it is on this machine.
+
+    Attributes:
+        program: its absolute path.
+    """
+
+    program: Path
+
+    @classmethod
+    def found(cls, around: Surroundings) -> Self | None:
+        """Bubblewrap on the PATH of the surroundings, if this machine lets it work; None otherwise.
+
+        Being there is not enough: some machines do not let users make namespaces. So it is tried.
+        """
+        folders = [Path(folder) for folder in around.environ.get("PATH", "").split(":")]
+        for folder in (folder for folder in folders if folder.is_absolute()):
+            try:
+                sandbox = cls(locate(folder / PROGRAM, around=around))
+            except ExecutableError:
+                continue
+            return sandbox if sandbox._works(around) else None
+        return None
+
+    def _works(self, around: Surroundings) -> bool:
+        result = run_process(
+            self.reading([str(self.program), "--version"], folder=Path("/"), writable=()),
+            cwd=Path("/"),
+            env={},
+            stdin=b"",
+            limits=Limits(PROBE_SECONDS),
+            on_line=lambda _: False,
+            around=around,
+        )
+        return result.ended is Ended.EXITED and result.exit_code == 0
+
+    def reading(self, argv: Sequence[str], *, folder: Path, writable: Iterable[Path]) -> list[str]:
+        """The argument vector that runs a program which may read everything and write a little.
+
+        Args:
+            argv: the program by absolute path, and its arguments.
+            folder: its working folder, absolute.
+            writable: folders and files, absolute and without links, that are there.
+        """
+        shown = ["--ro-bind", "/", "/"]
+        return [*self._walls(), *shown, *_own_places(), *_binds("--bind", writable), *_inside(folder, argv)]
+
+    def working(
+        self, argv: Sequence[str], *, folder: Path, readable: Iterable[Path], writable: Iterable[Path]
+    ) -> list[str]:
+        """The argument vector that runs a program which sees nothing but the system and what is named.
+
+        Args:
+            argv: the program by absolute path, and its arguments; it lies in the system or in `readable`.
+            folder: its working folder, absolute; it lies in one that is named.
+            readable: folders and files, absolute and without links, that can be read.
+            writable: the same, that can be read and written; one that lies in a readable one can be written,
+                and one that lies in another writable one too.
+        """
+        system = [word for place in SYSTEM for word in ("--ro-bind-try", place, place)]
+        shown = ["--tmpfs", "/", *system, *_own_places(), "--tmpfs", "/tmp"]  # noqa: S108 - a new one, inside
+        named = [*_binds("--ro-bind", readable), *_binds("--bind", writable)]
+        return [*self._walls(), *shown, *named, "--remount-ro", "/", *_inside(folder, argv)]
+
+    def _walls(self) -> list[str]:
+        walls = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"]
+        return [str(self.program), *walls, "--cap-drop", "ALL"]
+
+
+def _own_places() -> list[str]:
+    run = [word for place in RUN_SHOWN for word in ("--ro-bind-try", place, place)]
+    return ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run", *run, "--remount-ro", "/run"]
+
+
+def _binds(option: str, places: Iterable[Path]) -> list[str]:
+    """The words that show some places, outer ones before those that lie in them."""
+    ordered = sorted(set(places), key=lambda place: (len(place.parts), place.parts))
+    return [word for place in ordered for word in (option, str(place), str(place))]
+
+
+def _inside(folder: Path, argv: Sequence[str]) -> list[str]:
+    return ["--chdir", str(folder), "--", *argv]

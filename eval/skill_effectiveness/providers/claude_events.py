@@ -1,0 +1,385 @@
+"""Claude: what the lines of its stream mean, in a session that was asked for in one exact form.
+
+Source: providers.md section 3; field-failures.md F13 to F16, F18, F37, F38, F40. Facts were observed on
+claude 2.1.332.
+
+The terminal marker is the `result` event, and it alone says how a turn ended, what the answer is and what
+all of it cost. Its `subtype` stays `success` when the provider failed, so `is_error`, `terminal_reason` and
+`api_error_status` are read. Texts of `assistant` events are never an answer: a model that ignores the
+demanded form leaves a result without `structured_output`. Such events repeat a message's id, with counters
+that are not final; no counter of theirs is read. Nor is `usage` of the result, which tells of its last turn
+only and of nothing at all after some failures: `modelUsage` and `total_cost_usd` are the totals of the whole
+session.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.evidence.canonical import dump
+from skill_effectiveness.evidence.faults import CanonicalError, StrictCode
+from skill_effectiveness.providers.calls import ProviderErrorKind
+from skill_effectiveness.providers.claude_surface import ANSWER_TOOL, differences
+from skill_effectiveness.providers.events import (
+    AnswerInvalid,
+    Declined,
+    Event,
+    Message,
+    ModelReported,
+    Notice,
+    NoticeKind,
+    Progress,
+    Reasoning,
+    SessionStarted,
+    SurfaceDiffers,
+    ToolActivity,
+    TurnCompleted,
+    TurnFailed,
+    TurnStarted,
+    Unknown,
+    Unreadable,
+)
+from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from skill_effectiveness.evidence.faults import StrictError
+    from skill_effectiveness.evidence.strict import JsonValue
+    from skill_effectiveness.providers.claude_surface import Surface
+    from skill_effectiveness.providers.stream import Document
+
+_SYNTHETIC: Final = "<synthetic>"
+"""What the program calls the model of a message that it wrote itself."""
+
+_LONGEST_ID: Final = 256
+_NO_ANSWER_IN_FORM: Final = "error_max_structured_output_retries"
+_DONE: Final = "completed"
+
+_STATUS_KINDS: Final[Mapping[int, ProviderErrorKind]] = {
+    401: ProviderErrorKind.AUTH_UNAVAILABLE,
+    402: ProviderErrorKind.QUOTA_UNAVAILABLE,
+    403: ProviderErrorKind.PERMISSION_DENIED,
+    404: ProviderErrorKind.MODEL_UNAVAILABLE,
+    429: ProviderErrorKind.RATE_LIMITED,
+}
+_SERVER_STATUS: Final = range(500, 600)
+
+_TROUBLES: Final[Mapping[str, ProviderErrorKind]] = {
+    "connection_failed": ProviderErrorKind.CONNECTION_LOST,
+    "usage_limit_reached": ProviderErrorKind.QUOTA_UNAVAILABLE,
+}
+"""Values of a result's `api_error`, which say more than its status does."""
+
+_SENTENCES: Final = (
+    ("Credit balance is too low", ProviderErrorKind.QUOTA_UNAVAILABLE),
+    ("You've hit your", ProviderErrorKind.QUOTA_UNAVAILABLE),
+    ("Not logged in", ProviderErrorKind.AUTH_UNAVAILABLE),
+    ("Invalid API key", ProviderErrorKind.AUTH_UNAVAILABLE),
+    ("Failed to authenticate", ProviderErrorKind.AUTH_UNAVAILABLE),
+    ("OAuth token", ProviderErrorKind.AUTH_UNAVAILABLE),
+    ("There's an issue with the selected model", ProviderErrorKind.MODEL_UNAVAILABLE),
+    ("API Error: Connection", ProviderErrorKind.CONNECTION_LOST),
+)
+"""How the program's own sentences begin; what follows may be a server's text."""
+
+_BAD_SCHEMA: Final = (ANSWER_TOOL, "input_schema", "output_config")
+"""What a server names that refuses the form of an answer."""
+
+_BAD_REQUEST: Final = 400
+
+
+def error_kind(message: str) -> ProviderErrorKind:
+    """The kind of trouble in the program's words, where it gave no word or number for it."""
+    sentence = message.replace("\u2019", "'")
+    kinds = (kind for opening, kind in _SENTENCES if sentence.startswith(opening))
+    return next(kinds, ProviderErrorKind.OTHER)
+
+
+def _told_kind(result: Document, message: str) -> ProviderErrorKind | None:
+    """The kind of trouble by what the result tells beside its text."""
+    trouble, status = result.get("api_error"), result.get("api_error_status")
+    if isinstance(trouble, str) and trouble in _TROUBLES:
+        return _TROUBLES[trouble]
+    if not isinstance(status, int) or isinstance(status, bool):
+        return None
+    if status in _SERVER_STATUS:
+        return ProviderErrorKind.SERVER_ERROR
+    if status == _BAD_REQUEST and any(word in message for word in _BAD_SCHEMA):
+        return ProviderErrorKind.INVALID_SCHEMA
+    return _STATUS_KINDS.get(status)
+
+
+class ClaudeEvents:
+    """The meaning of one session's lines.
+
+    Args:
+        surface: what the session was asked to be.
+        formed: whether an answer of a demanded form was asked for; otherwise it is free text.
+    """
+
+    def __init__(self, surface: Surface, *, formed: bool) -> None:
+        self._surface = surface
+        self._formed = formed
+        self._begun = False
+        self._read: Mapping[str, Callable[[Document], list[Event] | None]] = {
+            "system": self._system,
+            "assistant": self._assistant,
+            "user": self._user,
+            "result": self._result,
+            "rate_limit_event": _rate_limit,
+        }
+
+    def read(self, document: Document, line: bytes) -> list[Event]:
+        """The typed events of one line."""
+        kind = document.get("type")
+        if not isinstance(kind, str):
+            return [Unreadable(line, "shape")]
+        read = self._read.get(kind)
+        events = [Unknown(kind)] if read is None else read(document)
+        if events is None:
+            return [Unreadable(line, "shape")]
+        return [*self._unannounced(kind), *_session(document), *events]
+
+    def _unannounced(self, kind: str) -> list[Event]:
+        """What comes before the surface was told comes from a session that nothing is known of."""
+        if self._begun or kind not in ("assistant", "result"):
+            return []
+        return [SurfaceDiffers("the session did not say what it is before it spoke")]
+
+    def salvage(self, error: StrictError, line: bytes) -> list[Event]:
+        """What can be told against the call from a line that is not strict JSON: a tool, or another model.
+
+        The program escapes what a model wrote, so such a line holds a lone surrogate at most; yet nothing
+        that a model can write may hide a tool.
+        """
+        if not {fault.code for fault in error.faults} <= _REFUSED_VALUE:
+            return []
+        document = json.loads(line.decode(), parse_int=str, parse_float=str, parse_constant=str)
+        if not isinstance(document, dict):
+            return []
+        told = self._assistant(document) if document.get("type") == "assistant" else []
+        return [event for event in told or [] if isinstance(event, ToolActivity | ModelReported)]
+
+    def _system(self, document: Document) -> list[Event] | None:
+        subtype = document.get("subtype")
+        if not isinstance(subtype, str):
+            return None
+        if subtype == "init":
+            return self._init(document)
+        read = _SYSTEM.get(subtype)
+        return [Unknown(f"system/{subtype}")] if read is None else read(document)
+
+    def _init(self, document: Document) -> list[Event] | None:
+        if not list(_session(document)):
+            return None
+        self._begun = True
+        model = document.get("model")
+        reported: list[Event] = [ModelReported(model)] if isinstance(model, str) and model else []
+        differs = [SurfaceDiffers(what) for what in differences(document, self._surface)]
+        return [TurnStarted(), *reported, *differs]
+
+    def _assistant(self, document: Document) -> list[Event] | None:
+        message = document.get("message")
+        if not isinstance(message, dict) or not isinstance(model := message.get("model"), str):
+            return None
+        blocks = message.get("content")
+        if not isinstance(blocks, list):
+            return None
+        if model == _SYNTHETIC:
+            return [Notice(NoticeKind.REMARK, _words(blocks))]
+        return [TurnStarted(), ModelReported(model), *(self._block(block) for block in blocks)]
+
+    def _block(self, block: JsonValue) -> Event:
+        kind = block.get("type") if isinstance(block, dict) else None
+        if not isinstance(block, dict) or not isinstance(kind, str):
+            # What cannot be read could be a tool.
+            return ToolActivity("unreadable")
+        if kind == "thinking":
+            return Reasoning(str(block.get("thinking", "")))
+        if kind in _SILENT_BLOCKS:
+            return Progress(kind)
+        name = block.get("name") if kind == "tool_use" else None
+        if name == ANSWER_TOOL and self._formed:
+            return Progress(ANSWER_TOOL)
+        return ToolActivity(name if isinstance(name, str) else kind)
+
+    def _user(self, document: Document) -> list[Event] | None:
+        message = document.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, str):
+            return [Progress("text")]
+        if not isinstance(content, list):
+            return None
+        kinds = (block.get("type") if isinstance(block, dict) else None for block in content)
+        return [Progress(kind if isinstance(kind, str) else "unreadable") for kind in kinds]
+
+    def _result(self, document: Document) -> list[Event] | None:
+        if not isinstance(document.get("is_error"), bool) or not isinstance(document.get("subtype"), str):
+            return None
+        ended = self._ended(document)
+        if ended is None:
+            return None
+        return [*_denials(document), *_served(document), *ended, TurnCompleted(session_usage(document))]
+
+    def _ended(self, document: Document) -> list[Event] | None:
+        """How a turn ended; None when its answer has no form that can be kept."""
+        text = document.get("result")
+        message = text if isinstance(text, str) else _errors(document)
+        if document.get("stop_reason") == "refusal":
+            return [Notice(NoticeKind.REMARK, message), Declined()]
+        if document["subtype"] == _NO_ANSWER_IN_FORM:
+            return [AnswerInvalid(message)]
+        if not _went_well(document):
+            return [TurnFailed(message, _told_kind(document, message))]
+        if self._formed:
+            return _formed_answer(document)
+        return [Message(text)] if isinstance(text, str) else None
+
+
+_REFUSED_VALUE: Final = frozenset(
+    {
+        StrictCode.DUPLICATE_KEY,
+        StrictCode.LONE_SURROGATE,
+        StrictCode.NONCHARACTER,
+        StrictCode.NUMBER_RANGE,
+        StrictCode.NON_FINITE,
+    }
+)
+"""Refusals of a value in text that is a JSON object, and within the limits of size and depth."""
+
+_SILENT_BLOCKS: Final = frozenset({"text", "redacted_thinking"})
+"""Types of content that are no tool; every other one is, also one that was never heard of."""
+
+
+def _session(document: Document) -> Iterator[Event]:
+    session = document.get("session_id")
+    if isinstance(session, str) and 0 < len(session) <= _LONGEST_ID:
+        yield SessionStarted(session)
+
+
+def _formed_answer(result: Document) -> list[Event] | None:
+    if "structured_output" not in result:
+        return []
+    try:
+        return [Message(dump(result["structured_output"]).decode())]
+    except CanonicalError:
+        return None
+
+
+def _went_well(result: Document) -> bool:
+    """Whether everything a result says of its turn is good; the subtype alone is not to be believed."""
+    return (
+        result.get("is_error") is False
+        and result.get("subtype") == "success"
+        and result.get("terminal_reason") == _DONE
+        and result.get("api_error_status") is None
+        and result.get("api_error") is None
+    )
+
+
+def _words(blocks: list[JsonValue]) -> str:
+    texts = (block.get("text") for block in blocks if isinstance(block, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _errors(result: Document) -> str:
+    errors = result.get("errors")
+    return "\n".join(map(str, errors)) if isinstance(errors, list) else ""
+
+
+def _retry(document: Document) -> list[Event]:
+    told = f"{document.get('error')} (status {document.get('error_status')})"
+    return [Notice(NoticeKind.RETRY, told)]
+
+
+def _denied(document: Document) -> list[Event]:
+    tool, message = document.get("tool_name"), document.get("message")
+    return [
+        ToolActivity(tool if isinstance(tool, str) else "unreadable"),
+        Notice(NoticeKind.REMARK, message if isinstance(message, str) else "a tool was denied"),
+    ]
+
+
+def _remark(document: Document) -> list[Event]:
+    content = document.get("content")
+    return [Notice(NoticeKind.REMARK, content if isinstance(content, str) else "")]
+
+
+def _rate_limit(document: Document) -> list[Event]:
+    info = document.get("rate_limit_info")
+    status = info.get("status") if isinstance(info, dict) else None
+    if status == "allowed":
+        return [Progress("rate_limit_event")]
+    return [Notice(NoticeKind.REMARK, f"rate limit: {status}")]
+
+
+_SYSTEM: Final[Mapping[str, Callable[[Document], list[Event]]]] = {
+    "api_retry": _retry,
+    "permission_denied": _denied,
+    "informational": _remark,
+    "model_refusal_no_fallback": _remark,
+    **dict.fromkeys(
+        ("status", "background_tasks_changed", "task_started", "task_updated", "task_notification"),
+        lambda document: [Progress(f"system/{document['subtype']}")],
+    ),
+}
+"""Events of the program's own, by their subtype."""
+
+
+def _denials(result: Document) -> Iterator[Event]:
+    """Every tool that a session wanted and did not get, once more at its end."""
+    denials = result.get("permission_denials")
+    for denial in denials if isinstance(denials, list) else []:
+        name = denial.get("tool_name") if isinstance(denial, dict) else None
+        yield ToolActivity(name if isinstance(name, str) else "unreadable")
+
+
+def _served(result: Document) -> Iterator[Event]:
+    """Tools that the server used by itself, which the stream need not show."""
+    usage = result.get("usage")
+    served = usage.get("server_tool_use") if isinstance(usage, dict) else None
+    for name, count in served.items() if isinstance(served, dict) else []:
+        if count:
+            yield ToolActivity(name)
+
+
+def session_usage(result: Document) -> Usage:
+    """What a session cost until this result, from the totals by model.
+
+    Input that was read from a cache, or written into one, is told apart from the rest and counted here with
+    it. A result without any model's totals tells nothing, and a model whose totals cannot be read spoils
+    the sum.
+    """
+    models = result.get("modelUsage")
+    if not isinstance(models, dict) or not models:
+        return UNKNOWN_USAGE
+    cost = result.get("total_cost_usd")
+    fresh, read, written, output, thought = (_sum(models, name) for name in _COUNTERS)
+    return Usage(
+        input_tokens=None if fresh is None or read is None or written is None else fresh + read + written,
+        cached_input_tokens=read,
+        output_tokens=output,
+        reasoning_output_tokens=thought,
+        cost_units=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+    )
+
+
+_COUNTERS: Final = (
+    "inputTokens",
+    "cacheReadInputTokens",
+    "cacheCreationInputTokens",
+    "outputTokens",
+    "thinkingTokens",
+)
+
+
+def _sum(models: Mapping[str, JsonValue], counter: str) -> int | None:
+    total = 0
+    for totals in models.values():
+        value = totals.get(counter) if isinstance(totals, dict) else None
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            return None
+        total += value
+    return total

@@ -1,0 +1,150 @@
+"""The children of one call: its program, and what is run after it in the same session.
+
+Source: providers.md P3, P5, P10, P13; field-failures.md F6, F7, F17.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from skill_effectiveness.evidence.errnos import reported
+from skill_effectiveness.execution import Ended, Sandbox, run_process
+from skill_effectiveness.providers.asking import Aftermath, Output
+from skill_effectiveness.providers.calls import CallKind, CallWarning, SandboxKind, WarningCode
+from skill_effectiveness.providers.recording import Recording
+from skill_effectiveness.providers.stream import BOUNDS, EventLog, call_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from skill_effectiveness.execution import ProcessResult
+    from skill_effectiveness.providers.asking import Asked, CallSession, Told
+    from skill_effectiveness.providers.calls import CallOutcome, Cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A call of any kind, as far as this shell has to know it."""
+
+    kind: CallKind
+    model: str
+    seconds: float
+    ask: Callable[[CallSession], Asked]
+    cancelled: Cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """The sandbox around the children of a call, if there is one, and the word for what there is."""
+
+    word: SandboxKind
+    sandbox: Sandbox | None = None
+    writable: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, asked: Asked, session: CallSession, linked: Iterable[Path]) -> Self:
+        """What is around a call; `linked` are the real files behind the login."""
+        sandbox = None if asked.writable is None else Sandbox.found(session.around)
+        if sandbox is None or asked.writable is None:
+            return cls(asked.sandbox)
+        fs = session.around.fs
+        with reported("a folder of the call", reading=True):
+            named = [Path(fs.resolve(str(place))) for place in asked.writable]
+        return cls(SandboxKind.BUBBLEWRAP, sandbox, (*session.folders.folders, *linked, *named))
+
+    def around(self, argv: Sequence[str], folder: Path) -> Sequence[str]:
+        """The argument vector that runs a program inside."""
+        if self.sandbox is None:
+            return argv
+        return self.sandbox.reading(argv, folder=folder, writable=self.writable)
+
+
+class Running:
+    """The children of one call, and what its stream said."""
+
+    def __init__(
+        self, session: CallSession, asked: Asked, order: Order, walls: Walls, *, began: float
+    ) -> None:
+        bounds = BOUNDS[order.kind]
+        self._bounds = bounds
+        self._session = session
+        self._asked = asked
+        self._order = order
+        self._walls = walls
+        self._began = began
+        self._further: list[ProcessResult] = []
+        self.log: Final = EventLog(
+            asked.reader.read,
+            asked.reader.salvage,
+            bounds.lines,
+            tools_end_it=order.kind is CallKind.JUDGE,
+            profile=bounds.line,
+        )
+
+    def program(self) -> ProcessResult:
+        """Run the program of the call to its end."""
+        return self._run(
+            self._asked.argv,
+            self._asked.stdin,
+            on_line=self.log.take,
+            cancelled=lambda: self.log.doomed or self._order.cancelled(),
+        )
+
+    def aftermath(self, process: ProcessResult) -> Aftermath:
+        """What there is to ask for once the program is gone."""
+        return Aftermath(self._session, self._asked, process, self.log.events, self._further_child)
+
+    def completed(self, outcome: CallOutcome, process: ProcessResult, told: Told) -> CallOutcome:
+        """An outcome with everything that is known beside its events."""
+        if process.ended is Ended.UNSTARTABLE:
+            return outcome
+        found = sum(child.survivors for child in self._further)
+        alive = sum(child.unkilled for child in self._further)
+        warnings = [*outcome.warnings]
+        warnings += [CallWarning(WarningCode.PROCESSES_LEFT, str(found))] if found else []
+        warnings += [CallWarning(WarningCode.PROCESSES_ALIVE, str(alive))] if alive else []
+        recording = Recording(self.log.taken + process.unterminated, process.stderr, told.export)
+        return replace(
+            outcome,
+            warnings=tuple(warnings),
+            survivors=outcome.survivors + found,
+            recording=recording,
+            sandbox=self._walls.word,
+        )
+
+    def _further_child(self, argv: list[str]) -> Output | None:
+        if self._left() <= 0 or self._order.cancelled():
+            return None
+        kept: list[bytes] = []
+
+        def keep(line: bytes) -> bool:
+            kept.append(line + b"\n")
+            return False
+
+        process = self._run(argv, b"", on_line=keep, cancelled=self._order.cancelled)
+        self._further.append(process)
+        return Output(process, b"".join(kept) + process.unterminated)
+
+    def _left(self) -> float:
+        return self._order.seconds - (self._session.around.monotonic() - self._began)
+
+    def _run(
+        self,
+        argv: Sequence[str],
+        stdin: bytes,
+        *,
+        on_line: Callable[[bytes], bool],
+        cancelled: Cancelled,
+    ) -> ProcessResult:
+        return run_process(
+            self._walls.around(argv, self._asked.folder),
+            cwd=self._asked.folder,
+            env={**self._session.environment, **self._asked.environment},
+            stdin=stdin,
+            limits=call_limits(self._left(), self._bounds),
+            on_line=on_line,
+            cancelled=cancelled,
+            around=self._session.around,
+        )
