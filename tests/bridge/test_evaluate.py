@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,11 +18,12 @@ from tests.support.trials import CONTENT, SAFE, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.support.bridge import Json
 
 pytestmark = pytest.mark.slow
+
+ROWS = 100_000
 
 
 def ask(request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -44,6 +47,22 @@ def test_a_verdict_over_the_wire(tmp_path: Path) -> None:
     assert again.answered == referred.answered
     assert json.loads(evaluation.verdict_file("inline").read_bytes()) == verdict
     assert evaluation.verdict_file("inline").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_hundred_thousand_rows(tmp_path: Path) -> None:
+    """B27: a plan by reference, read row by row and judged; almost all of its trials are missing."""
+    evaluation = Evaluation(tmp_path)
+    evaluation.plan(ROWS)
+    with evaluation.bridge.stream() as stream:
+        reply = stream.ask(evaluation.referenced())
+        status = Path(f"/proc/{stream.process.pid}/status").read_text(encoding="ascii")
+    verdict = reply.result["verdict"]
+    assert verdict["status"] == "fail"
+    arms = verdict["metrics"]["arms"]
+    assert [arms[name]["trials"] for name in ("profile-full", "profile-off")] == [ROWS // 2, ROWS // 2]
+    assert [arms[name]["runner_completion"]["part"] for name in arms] == [6, 6]
+    peak = int(re.findall(r"^VmHWM:\s+([0-9]+) kB$", status, re.MULTILINE)[0])
+    assert peak < 400_000
 
 
 def test_a_failing_gate_is_an_answer(tmp_path: Path) -> None:

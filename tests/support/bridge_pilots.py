@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 from skill_effectiveness.evidence.canonical import digest_bytes
+from skill_effectiveness.trials.models import TrialKey
 from tests.support.bridge import Bridge, changed
 from tests.support.pilots import Ending, Pilot, probe_file
 from tests.support.private import REPOSITORY
@@ -46,6 +48,19 @@ class Evaluation:
         self.pilot.run(**endings)
         files = [probe_file(family, "codex") for family in ("implementation", "review")]
         self.pilot.write(probes=files if probes else [], pairs=pairs)
+
+    def plan(self, count: int) -> None:
+        """Plan so many trials instead, samples of the same tasks and arms, and bind the bundle to that."""
+        blocks = count // (len(self.pilot.tasks) * len(self.pilot.manifests))
+        keys = [
+            TrialKey(task, arm, sample)
+            for sample in range(1, blocks + 1)
+            for task in self.pilot.tasks
+            for arm in self.pilot.manifests
+        ]
+        self.pilot.rows = self.pilot.rows_of(keys)
+        shutil.rmtree(self.pilot.bundle)
+        self.pilot.write(probes=[])
 
     @property
     def values(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from tests.support.private import surroundings
 from tests.support.trials import PROFILE, SAFE, UNLIMITED, Place, put
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from skill_effectiveness.evidence.fsops import FileSystem
@@ -156,7 +157,12 @@ class Pilot:
     def _runtime(self, key: TrialKey) -> dict[str, Anything]:
         return trials.RUNTIME | {"provider": self.provider, "session_id": key.path}
 
-    def _rows(self, store: TrialStore) -> list[Anything]:
+    def rows_of(self, keys: Iterable[TrialKey]) -> list[Anything]:
+        """The rows of a plan that has these trials, in this order."""
+        with self.store() as store:
+            return self._rows(store, keys)
+
+    def _rows(self, store: TrialStore, keys: Iterable[TrialKey] = ()) -> list[Anything]:
         return [
             plan_row(
                 task=self.tasks[key.task_id],
@@ -167,7 +173,7 @@ class Pilot:
                 run_order=number,
                 trial_location_hash=store.location(key),
             )
-            for number, key in enumerate(self.trials(), start=1)
+            for number, key in enumerate(keys or self.trials(), start=1)
         ]
 
     @property
