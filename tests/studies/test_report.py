@@ -121,6 +121,13 @@ class TestSays:
         assert "synthetic_not_a_tier" in text
         assert "advisory-paired" not in text
 
+    @pytest.mark.parametrize("held", [FULL, full_study(synthetic=True)], ids=["real", "synthetic"])
+    def test_no_content_effect_while_the_control_is_pending(self, held: Study) -> None:
+        """A16: the unanswerable phrase stands where such an effect would, whatever came out."""
+        text = Reader(held.page().decode()).text()
+        assert "Content effect ccl_specific_content_unanswerable: whether the content of the skills" in text
+        assert "(owner_bundle_only)" in text
+
     def test_no_reviewers_at_all(self) -> None:
         """S40: none was simulated, and nothing is said of a preference."""
         held = study(EIGHT, synthetic=True)

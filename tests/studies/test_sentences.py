@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from skill_effectiveness.calibration.figures import Interval
-from skill_effectiveness.protocol.gates import WaivableItem
+from skill_effectiveness.evidence.fsops import RealFs
+from skill_effectiveness.protocol.gates import (
+    COMPARISONS_ALLOWED,
+    CONTENT_UNANSWERABLE,
+    WaivableItem,
+    load_gates,
+)
 from skill_effectiveness.studies import sentences
 from skill_effectiveness.studies.analysis.blinding_index import Blinding
 from skill_effectiveness.studies.analysis.conclusions import Reason, Word
@@ -128,6 +134,16 @@ class TestMisled:
     def test_nobody_was_asked(self) -> None:
         found = BlindingRecord(word=Blinding.NOT_SHOWN, treated_first=None, treated_second=None)
         assert sentences.misled_sentence(found) is None
+
+
+def test_no_content_effect_is_claimed_while_the_control_is_pending() -> None:
+    """A16: the words are those of the frozen gates, which know no other state."""
+    gates = load_gates(RealFs()).active_control
+    assert gates.status == "pending-independent-candidates"
+    assert gates.content_effect == "ccl_specific_content_unanswerable" == CONTENT_UNANSWERABLE
+    assert gates.allowed_comparisons == ("owner_bundle_only",) == (COMPARISONS_ALLOWED,)
+    assert sentences.CONTENT_EFFECT.startswith("ccl_specific_content_unanswerable: ")
+    assert sentences.CONTENT_EFFECT.endswith("(owner_bundle_only).")
 
 
 def test_three_sentences_of_a_decided_study() -> None:

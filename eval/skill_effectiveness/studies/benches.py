@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.calibration.orientation import Presentation
     from skill_effectiveness.calibration.standing import Present
     from skill_effectiveness.evidence.surroundings import Surroundings
-    from skill_effectiveness.providers import CallOutcome, Provider
+    from skill_effectiveness.providers import CallOutcome, Provider, ProviderBinding
     from skill_effectiveness.studies.chance import Chance
     from skill_effectiveness.studies.guesses import Side
     from skill_effectiveness.studies.pairing import ShownPair
@@ -57,6 +57,11 @@ class Answering(Protocol):
     @property
     def json_fence(self) -> bool:
         """Whether an answer may stand in one fence."""
+        ...
+
+    @property
+    def binding(self) -> ProviderBinding | None:
+        """What is taken from the user's configuration, the same for every vote."""
         ...
 
     def vote(self, asked: Asked, presentation: Presentation, vote_id: str) -> CallOutcome:
@@ -171,7 +176,8 @@ class _Seating:
         except (ExecutableError, EvidenceError, ProviderError) as error:
             now = present(self.around.fs, NamedReviewer())
             return Bench(index, licence, now, unbound=f"unbound:{error.code}")
-        now = present(self.around.fs, NamedReviewer(executable, licence.reviewer.model))
+        named = NamedReviewer(executable, licence.reviewer.model, answering.binding)
+        now = present(self.around.fs, named)
         return Bench(index, licence, now, executable, answering)
 
 
@@ -196,7 +202,9 @@ class _Real:
         if kind is None or program is None:
             sentence = "this version cannot ask this reviewer; name its program in the study file."
             raise StudyError(StudyCode.LICENCE_REFUSED, "/reviewers", sentence)
-        adapter = kind.at(Path(program), around=seating.around)
+        # What the provider takes from the user's configuration is the same for all votes.
+        bound: Provider = kind.at(Path(program), around=seating.around)
+        adapter = bound.for_model(licence.reviewer.model, seating.around)
         adapter.check_login(seating.around)
         return cls(adapter, licence, seating)
 
@@ -204,6 +212,11 @@ class _Real:
     def json_fence(self) -> bool:
         """See `Answering`."""
         return self._adapter.json_fence
+
+    @property
+    def binding(self) -> ProviderBinding | None:
+        """What was taken from the user's configuration."""
+        return self._adapter.binding
 
     def identify(self, around: Surroundings) -> Executable:
         """The program as it is now."""
@@ -228,6 +241,7 @@ class _Simulated:
     """A reviewer made of chance, as accurate as its licence says; it alone is handed the truth."""
 
     json_fence: Final = SimulatedReviewer.json_fence
+    binding: Final = None
 
     def __init__(self, settings: SimulatedSettings, licence: LicencePredicate, seating: _Seating) -> None:
         self._settings = settings

@@ -27,7 +27,7 @@ from skill_effectiveness.calibration.licence import LicenceRefused
 from skill_effectiveness.calibration.licensing import (
     NamedReviewer,
     check_licence,
-    program_of,
+    reviewer_at,
     verified_licence,
 )
 from skill_effectiveness.calibration.standing import LicenceStatus, demand_one_world
@@ -255,8 +255,7 @@ def _licence_faults(
         licence = next((found for key in trusted if (found := verified_licence(held.data, key))), None)
         named = NamedReviewer(model=held.claimed.reviewer.model)
         if path is not None:
-            program = program_of(held.claimed, loaded.base / path, around)
-            named = NamedReviewer(program, held.claimed.reviewer.model)
+            named = reviewer_at(held.claimed, loaded.base / path, around)
         standing = check_licence(licence, named, around.now(), fs=around.fs)
     except (LicenceRefused, ProviderError, ExecutableError, EvidenceError) as error:
         yield str(error)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import Field
-
-from skill_effectiveness.evidence.canonical import dump_line
+from skill_effectiveness.evidence.canonical import digest_bytes, dump_line
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.seal import PredicateType, Statement, Subject, sign, unverified, verify
-from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.evidence.subjects import HeldSubjects
 from skill_effectiveness.protocol.document import DigestText, FrozenModel, One, to_json
 from skill_effectiveness.studies.errors import StudyCode, StudyError
-from skill_effectiveness.trials.allocation import Commitment, commitments_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +18,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.seal import Verification
     from skill_effectiveness.studies.plan import StudyPlan
+    from skill_effectiveness.trials.allocation import Commitment
 
 PLAN: Final = "plan.json"
 COMMITMENTS: Final = "commitments.jsonl"
@@ -41,30 +38,27 @@ class PlanPredicate(FrozenModel):
 _PREDICATES: Final = {PredicateType.PLAN: PlanPredicate}
 
 
-class _CommitmentLine(FrozenModel):
-    slot: Annotated[int, Field(ge=1)]
-    commitment: DigestText
-
-
 def commitment_lines(published: Sequence[Commitment]) -> bytes:
     """The bytes of `commitments.jsonl`: one canonical line a slot, in the order of the slots."""
     return b"".join(dump_line({"slot": row.slot, "commitment": row.commitment}) for row in published)
 
 
-def read_commitments(data: bytes, plan: StudyPlan) -> tuple[Commitment, ...]:
-    """The commitments of a plan.
+def check_commitments(data: bytes, plan: StudyPlan) -> None:
+    """Demand that the bytes of `commitments.jsonl` are those that a plan names.
+
+    A plan names the digest of the rows as one list, whose canonical form is that of the lines with commas
+    between them; so no line need be read. A line can end nowhere but at the end of a row, because each has to
+    begin and end like one and there are as many as slots.
 
     Raises:
         StudyError: `plan_changed`: they are not those of the plan.
     """
-    try:
-        lines = [_CommitmentLine.model_validate(read_json(line, Profile.ROW)) for line in data.splitlines()]
-    except (EvidenceError, ValueError) as error:
-        raise _changed() from error
-    found = tuple(Commitment(line.slot, line.commitment) for line in lines)
-    if commitment_lines(found) != data or commitments_hash(found) != plan.allocation.commitments_hash:
+    *lines, rest = data.split(b"\n")
+    rows = all(line.startswith(b"{") and line.endswith(b"}") for line in lines)
+    if rest or not rows or len(lines) != plan.allocation.slots:
         raise _changed()
-    return found
+    if digest_bytes(b"[" + b",".join(lines) + b"]") != plan.allocation.commitments_hash:
+        raise _changed()
 
 
 def _changed() -> StudyError:

@@ -40,8 +40,8 @@ from skill_effectiveness.studies.plan_seal import (
     COMMITMENTS,
     PLAN,
     PLAN_SEAL,
+    check_commitments,
     check_own_seal,
-    read_commitments,
 )
 from skill_effectiveness.studies.state import Folding, StudyState
 from skill_effectiveness.studies.status import Counting, StudyStatus, first_status, read_status, status_line
@@ -325,7 +325,7 @@ def read_sealed_plan(root: PrivateRoot) -> StudyPlan:
         raise StudyError(StudyCode.PLAN_MISSING, PLAN, sentence) from error
     plan = read_plan(plan_file)
     check_own_seal(seal, plan, plan_file, committed)
-    read_commitments(committed, plan)
+    check_commitments(committed, plan)
     return plan
 
 

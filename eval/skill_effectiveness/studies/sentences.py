@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.protocol.gates import WaivableItem
+from skill_effectiveness.protocol.gates import COMPARISONS_ALLOWED, CONTENT_UNANSWERABLE, WaivableItem
 from skill_effectiveness.studies.analysis.blinding_index import Blinding
 from skill_effectiveness.studies.analysis.conclusions import Reason, Word
 from skill_effectiveness.studies.analysis.records import Method, Uncorrected
@@ -111,6 +111,14 @@ COUNTS_SHOWINGS: Final = (
     "known errors of the reviewers; the preference under Comparisons has one word for each pair."
 )
 """Beside the net preference of the reviewers."""
+
+
+CONTENT_EFFECT: Final = (
+    f"{CONTENT_UNANSWERABLE}: whether the content of the skills matters, and not merely that guidance of "
+    "their size and form was given, is not answered here, because no active control has been selected. Until "
+    f"one is, whole bundles are compared and nothing else ({COMPARISONS_ALLOWED})."
+)
+"""Instead of a content effect (controls.md section 6): the frozen gates know no control but a pending one."""
 
 
 def signed(value: float, digits: int = 2) -> str:
