@@ -37,13 +37,14 @@ test: $(STAMP) modes ## the tests, but for those marked slow and those that need
 test-slow: $(STAMP) modes ## the tests that start many processes or write thousands of files
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m "slow and not realcli"
 
-lint: $(STAMP) ## format, lint, types, floors, generated schemas
+lint: $(STAMP) ## format, lint, types, floors, generated schemas, protected lines
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python tools/schemas.py --check
 	@$(BIN)/python tools/freeze_banks.py --check >/dev/null
+	@$(BIN)/python tools/protected_lines.py
 
 format: $(STAMP) ## rewrite the tree in the house's format
 	@$(BIN)/ruff format .

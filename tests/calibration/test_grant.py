@@ -7,11 +7,12 @@ import pytest
 from skill_effectiveness.calibration.grant import Examined, pooled
 from skill_effectiveness.calibration.licence import LicenceCode
 from skill_effectiveness.calibration.sheet import VerdictSheet
+from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.protocol.cases import probe_kind_of
 from skill_effectiveness.protocol.words import ProbeKind, Seat, Verdict
 from tests.support.examinations import INPUTS, OTHER, PROBES, Anything
-from tests.support.licences import examined, granted, other, refused, run
-from tests.support.published import REAL, SIMULATED, all_tie
+from tests.support.licences import examined, granted, licence_of, other, refused, run
+from tests.support.published import KIMI, REAL, SIMULATED, all_tie
 
 POLICY = INPUTS.policy
 IDS = INPUTS.bank.case_ids
@@ -157,6 +158,22 @@ class TestPair:
         """R35: one binding."""
         probes = examined(PROBES, declared=other(REAL, **{field: value}))
         assert refused(lambda: granted(None, probes)) == [(LicenceCode.REVIEWER_DIFFERS, field)]
+
+    def test_probes_under_another_configuration(self) -> None:
+        """R34 R35: an alias that meant something else is another reviewer."""
+        assert KIMI.provider_binding is not None
+        moved = KIMI.provider_binding.model_copy(update={"underlying_model": "model-2"})
+        probes = examined(PROBES, declared=other(KIMI, provider_binding=moved))
+        assert refused(lambda: granted(examined(declared=KIMI), probes)) == [
+            (LicenceCode.REVIEWER_DIFFERS, "provider_binding_hash")
+        ]
+
+    def test_the_configuration_is_licensed_by_its_hash(self) -> None:
+        """R34 R35: of a provider that has one, and null of every other."""
+        assert KIMI.provider_binding is not None
+        bound = digest_object(KIMI.provider_binding.model_dump(mode="json"))
+        assert licence_of(KIMI).reviewer.provider_binding_hash == bound
+        assert granted().reviewer.provider_binding_hash is None
 
     def test_probes_of_a_simulated_reviewer(self) -> None:
         """R43: a real calibration and synthetic probes make no licence."""

@@ -105,6 +105,12 @@ class TestTampering:
             ("provider_environment_keys", 0),
             ("provider_environment_keys", 1),
         },
+        # The model is the alias of the configuration that is bound, so it is found by that.
+        "bound": {
+            ("provider_cli_version",),
+            ("provider_environment_keys", 0),
+            ("provider_environment_keys", 1),
+        },
         "simulated": {
             ("model",),
             ("provider_cli_version",),

@@ -129,7 +129,7 @@ class TestFields:
         }
 
     def test_a_result_has_the_fields_of_section_6_and_the_manifest(self) -> None:
-        optional = {"sample_ids", "synthetic", "simulation"}
+        optional = {"sample_ids", "synthetic", "simulation", "provider_binding", "provider_binding_hash"}
         assert set(ResultDocument.model_fields) == RESULT | optional | {"runtime_manifest_hash"}
         assert set(ProbeResultDocument.model_fields) == set(ResultDocument.model_fields) | {
             "licence_policy_hash"

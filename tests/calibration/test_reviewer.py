@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from skill_effectiveness import providers
 from skill_effectiveness.calibration.orientation import draw
 from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
-from skill_effectiveness.providers import JudgeCall, SimulatedReviewer, SimulatedSettings
+from skill_effectiveness.providers import CallKind, JudgeCall, SimulatedReviewer, SimulatedSettings, holding
 from tests.support.examinations import BANK, PERFECT, Scripted, always
 from tests.support.private import surroundings
 
@@ -66,17 +65,35 @@ class TestSimulated:
 
 class TestAdapters:
     def test_are_those_that_can_judge(self) -> None:
+        assert list(ADAPTERS) == ["codex", "claude", "opencode", "kimi", "simulated"]
+        assert dict(ADAPTERS) == dict(holding(CallKind.JUDGE))
         assert ADAPTERS["simulated"] is SimulatedReviewer
-        assert all(name == adapter.name for name, adapter in ADAPTERS.items())
-        exported = [getattr(providers, name) for name in providers.__all__]
-        found = {one for one in exported if isinstance(one, type) and issubclass(one, providers.Provider)}
-        judging = {one for one in found - {providers.Provider} if providers.CallKind.JUDGE in one.call_kinds}
-        assert set(ADAPTERS.values()) == judging
 
     @pytest.mark.parametrize(
-        ("name", "session", "tools"),
-        [("codex", "ephemeral", "read-only-observed-none"), ("simulated", "simulated", "none")],
+        ("name", "family", "session", "tools", "fence"),
+        [
+            ("codex", None, "ephemeral", "read-only-observed-none", False),
+            ("claude", "claude", "no-session-persistence", "verified-none", False),
+            ("opencode", None, "private-xdg-explicit-model-export", "agent-disabled-observed-none", False),
+            (
+                "kimi",
+                "moonshot",
+                "private-kimi-home-explicit-model-stream",
+                "config-denied-stream-audited-detection-only",
+                True,
+            ),
+            ("simulated", "simulated", "simulated", "none", False),
+        ],
     )
-    def test_carry_the_labels_of_section_7(self, name: str, session: str, tools: str) -> None:
-        """R32: word for word."""
-        assert (ADAPTERS[name].session_label, ADAPTERS[name].tool_label) == (session, tools)
+    def test_carry_the_labels_of_section_7(
+        self,
+        name: str,
+        family: str | None,
+        session: str,
+        tools: str,
+        fence: bool,  # noqa: FBT001 - a case of the table
+    ) -> None:
+        """R32: word for word; and only one may put its answer in a fence (P12)."""
+        adapter = ADAPTERS[name]
+        assert (adapter.family, adapter.session_label, adapter.tool_label) == (family, session, tools)
+        assert adapter.json_fence is fence

@@ -14,7 +14,7 @@ from skill_effectiveness.calibration.standing import (
 )
 from tests.support.examinations import INPUTS, OTHER, PROBES, Anything
 from tests.support.licences import NOW, granted, licence_of, refused
-from tests.support.published import REAL, SIMULATED
+from tests.support.published import KIMI, REAL, SIMULATED
 
 POLICY = INPUTS.policy
 
@@ -81,6 +81,13 @@ class TestStanding:
         """R37: named."""
         found = judge_standing(granted(), now(**(NAMED | {field: value})), NOW)
         assert (found.status, found.word) == (LicenceStatus.DRIFT, f"drift:{field}")
+
+    def test_drift_of_a_configuration(self) -> None:
+        """R37 R34: what an alias means now; where nobody looked it cannot differ."""
+        licence = licence_of(KIMI)
+        held = licence.reviewer.provider_binding_hash
+        for seen, word in ((held, "live"), (None, "live"), (OTHER, "drift:provider_binding_hash")):
+            assert judge_standing(licence, now(provider_binding_hash=seen), NOW).word == word
 
     @pytest.mark.parametrize("bank", ["judged", "bias_probe"])
     @pytest.mark.parametrize("field", ["known_answer_fixture_hash", "case_fixture_hash"])

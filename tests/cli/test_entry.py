@@ -14,7 +14,11 @@ from tests.support.commands import environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-ENTRIES = {"run": "skill_effectiveness.cli.main", "run_closeout": "skill_effectiveness.cli.closeout"}
+ENTRIES = {
+    "run": "skill_effectiveness.cli.main",
+    "run_closeout": "skill_effectiveness.cli.closeout",
+    "run_accepted_outcome": "skill_effectiveness.cli.accepted_outcome",
+}
 """The functions that the scripts call, and what each loads."""
 SCRIPT = """
 import sys
@@ -71,8 +75,9 @@ class TestLoading:
     def test_what_cannot_be_loaded_is_told(
         self, tmp_path: Path, entry: str, body: str, told: bytes, code: int
     ) -> None:
-        """One sentence, no traceback; `closeout` blocks, as its contract has it."""
-        program, code = (b"closeout", 3) if entry == "run_closeout" else (b"skill_effectiveness_trial", code)
+        """One sentence, no traceback; `closeout` and `accepted-outcome` decide nothing, by contract."""
+        own = {"run_closeout": b"closeout", "run_accepted_outcome": b"accepted-outcome"}
+        program, code = (own[entry], 3) if entry in own else (b"skill_effectiveness_trial", code)
         done = started(tmp_path, entry, "--help", body=body)
         assert (done.returncode, done.stdout) == (code, b"")
         assert done.stderr == program + b": " + told + b"install the package again\n"
@@ -80,7 +85,12 @@ class TestLoading:
 
 @pytest.mark.parametrize(
     ("entry", "words", "code"),
-    [("run", ("--version",), 0), ("run", ("no-such",), 2), ("run_closeout", ("--help",), 0)],
+    [
+        ("run", ("--version",), 0),
+        ("run", ("no-such",), 2),
+        ("run_closeout", ("--help",), 0),
+        ("run_accepted_outcome", ("--help",), 0),
+    ],
 )
 def test_the_command_line_takes_the_words(
     tmp_path: Path, entry: str, words: tuple[str, ...], code: int

@@ -13,6 +13,7 @@ import psutil
 import pytest
 import rfc8785
 
+from skill_effectiveness.calibration.reviewer import ADAPTERS
 from skill_effectiveness.cli import door, examination
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.fsops import RealFs
@@ -209,8 +210,27 @@ REFUSED = {
     "accuracy above 1": Case([*SIMULATED, "--accuracy", "1.5"], "usage", "--accuracy"),
     "accuracy that is no number": Case([*SIMULATED, "--accuracy", "nan"], "usage", "--accuracy"),
     "a seed no JSON can hold": Case([*PERFECT, "--seed", str(2**53)], "usage", "--seed"),
-    "another provider": Case(
-        [*PERFECT, "--provider", "claude", "--claude-path", "{program}"], "provider_not_examined", "claude"
+    "settings for another provider": Case(
+        [*PERFECT, "--provider", "claude", "--claude-path", "{program}"], "settings_mismatch", "--accuracy"
+    ),
+    "a family that is not claude's": Case(
+        [*CODEX, "--provider", "claude", "--claude-path", "{program}"], "family_mismatch", "claude"
+    ),
+    "a family that is not kimi's": Case(
+        [*CODEX, "--provider", "kimi", "--kimi-path", "{program}"], "family_mismatch", "moonshot"
+    ),
+    "a family that is not the provider's id": Case(
+        [*CODEX, "--provider", "opencode", "--opencode-path", "{program}", "--model", "fake/model-1"],
+        "family_mismatch",
+        "fake",
+    ),
+    "an opencode model without its provider": Case(
+        [*CODEX, "--provider", "opencode", "--opencode-path", "{program}"], "invalid_call", "PROVIDER/MODEL"
+    ),
+    "a kimi model that is not configured": Case(
+        [*CODEX, "--provider", "kimi", "--kimi-path", "{program}", "--reviewer-family", "moonshot"],
+        "missing",
+        "config.toml",
     ),
     "a provider nobody knows": Case([*PERFECT, "--provider", "\x1b[1mx"], "usage", "--provider"),
     "a bank nobody knows": Case([*PERFECT, "--bank", "mine"], "usage", "--bank"),
@@ -346,6 +366,7 @@ class TestRefused:
         assert [name.value for name in examination.ProviderName] == [
             "codex", "claude", "opencode", "kimi", "simulated",
         ]  # fmt: skip
+        assert set(examination.ProviderName) == set(ADAPTERS)
 
 
 class TestResume:

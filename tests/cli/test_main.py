@@ -75,6 +75,12 @@ class TestHelp:
             ("closeout",), ("closeout", "validate"), ("closeout", "run"), ("closeout", "decision"),
             ("closeout", "review"), ("closeout", "conformance"), ("closeout", "evidence"),
             ("closeout", "evidence", "add"),
+            ("accepted-outcome",), ("accepted-outcome", "contract"), ("accepted-outcome", "grade"),
+            ("accepted-outcome", "submit"), ("accepted-outcome", "close"), ("accepted-outcome", "show"),
+            ("accepted-outcome", "bound"), ("accepted-outcome", "attempt"),
+            ("accepted-outcome", "attempt", "add"), ("accepted-outcome", "edge"),
+            ("accepted-outcome", "edge", "add"), ("accepted-outcome", "reference"),
+            ("accepted-outcome", "reference", "add"),
         }  # fmt: skip
 
     @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

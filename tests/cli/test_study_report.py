@@ -19,7 +19,7 @@ FAILED = ADVISORY.model_copy(
 
 
 def test_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """S1 S42: the eight tasks of the known answer."""
+    """S1 S42 A16: the eight tasks of the known answer, and that no content effect is among them."""
     code = tell_report(study(EIGHT).results, "report/results.json", required=None, as_json=False)
     captured = capsys.readouterr()
     assert captured.out.splitlines() == [
@@ -36,7 +36,8 @@ def test_lines(capsys: pytest.CaptureFixture[str]) -> None:
         "About 17 tasks (102 trials, 122,400 tokens, 25.50 cost units) would decide it, if effect and spread "
         "stay as seen."
     )
-    assert len(said) == 3
+    assert said[3].startswith("ccl_specific_content_unanswerable: whether the content of the skills matters")
+    assert len(said) == 4
     assert code is ReportExit.NOT_EVALUATED
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.messages_wire import Formed
 from tests.support.model_server import (
     Answer,
     Cut,
@@ -261,3 +262,81 @@ class TestChatCompletions:
         assert b'"ol"' in caught.value.partial
         assert b"leH" not in caught.value.partial
         assert b"[DONE]" not in caught.value.partial
+
+
+def ask_messages(
+    base_url: str, *, stream: bool = True, tools: tuple[str, ...] = (), results: int = 0
+) -> tuple[int, str]:
+    asked: list[dict[str, object]] = [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]
+    answered = [{"type": "tool_result", "tool_use_id": "1", "content": ""}] * results
+    body = {
+        "model": "m",
+        "stream": stream,
+        "messages": [*asked, {"role": "user", "content": answered}],
+        "tools": [{"name": name} for name in tools],
+    }
+    connection = connected(base_url)
+    connection.request("POST", f"{urlsplit(base_url).path}/messages?beta=true", json.dumps(body))
+    answer = connection.getresponse()
+    try:
+        return answer.status, answer.read().decode()
+    finally:
+        answer.close()
+        connection.close()
+
+
+class TestMessages:
+    def test_an_answer_is_made_from_the_prompt(self, server: ModelServer) -> None:
+        url = server.play("x", Answer(backwards))
+
+        status, plain = ask_messages(url, stream=False)
+        assert status == 200
+        assert json.loads(plain)["content"] == [{"type": "text", "text": "olleH"}]
+        _, stream = ask_messages(url)
+        assert [line for line in stream.splitlines() if line.startswith("event: ")] == [
+            "event: message_start",
+            "event: content_block_start",
+            "event: content_block_delta",
+            "event: content_block_stop",
+            "event: message_delta",
+            "event: message_stop",
+        ]
+        assert "olleH" in stream
+
+    def test_a_form_is_met_by_the_tool_for_it(self, server: ModelServer) -> None:
+        url = server.play("x", Formed(lambda _: '{"a": 1}'))
+
+        _, formed = ask_messages(url, stream=False, tools=("StructuredOutput",))
+        (block,) = json.loads(formed)["content"]
+        assert (block["type"], block["name"], block["input"]) == ("tool_use", "StructuredOutput", {"a": 1})
+        _, plain = ask_messages(url, stream=False)
+        assert json.loads(plain)["content"] == [{"type": "text", "text": '{"a": 1}'}]
+
+    @pytest.mark.parametrize(
+        ("scenario", "status", "words"),
+        [
+            (Refused(401, "authentication_error", "No."), 401, "authentication_error"),
+            (Quota(), 400, "credit balance is too low"),
+            (ToolCall("ls", backwards), 200, "Bash"),
+            (SkillCall("a:b", backwards), 200, "a:b"),
+            (NamedCall("Read", {"file_path": "x"}, backwards), 200, "file_path"),
+        ],
+    )
+    def test_each_scenario_says_its_part(
+        self, server: ModelServer, scenario: Scenario, status: int, words: str
+    ) -> None:
+        got, text = ask_messages(server.play("x", scenario))
+
+        assert got == status
+        assert words in text
+
+    def test_a_tool_is_wanted_once(self, server: ModelServer) -> None:
+        url = server.play("x", SkillCall("a:b", backwards))
+
+        assert "tool_use" in ask_messages(url)[1]
+        assert "olleH" in ask_messages(url, results=1)[1]
+
+    def test_a_cut_stream_is_cut(self, server: ModelServer) -> None:
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            ask_messages(server.play("x", Cut(backwards)))
+        assert b"message_stop" not in caught.value.partial

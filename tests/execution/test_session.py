@@ -194,6 +194,34 @@ class TestALogin:
                     session.link_login("auth.json", source)
                 assert caught.value.code is code
 
+    def test_a_folder_can_be_shown_too(self, tmp_path: Path) -> None:
+        """P3: where a program keeps its login in one; what it renews there stays."""
+        (tmp_path / "oauth").mkdir()
+        with SessionFolders(around(tmp_path)) as session:
+            link = session.link_login("oauth", tmp_path / "oauth", folder=True)
+            (link / "token").write_text("new")
+            with pytest.raises(FileError) as caught:
+                session.link_login("other", tmp_path / "oauth" / "token", folder=True)
+            assert caught.value.code is FileCode.NOT_REGULAR
+        assert (tmp_path / "oauth" / "token").read_text() == "new"
+
+    def test_it_can_be_shown_deeper(self, tmp_path: Path) -> None:
+        """P3: where the program looks for it, in folders that are private too."""
+        (tmp_path / "auth.json").write_text("secret")
+        with SessionFolders(around(tmp_path)) as session:
+            for name in ("auth.json", "again.json"):
+                link = session.link_login(name, tmp_path / "auth.json", below=("data", "program"))
+                assert link == session.data / "program" / name
+                assert link.read_text() == "secret"
+            assert stat.S_IMODE((session.data / "program").stat().st_mode) == 0o700
+
+    @pytest.mark.parametrize("below", [("..",), ("data", "../tmp"), ("",), ("data", "/etc")])
+    def test_never_outside_the_session(self, tmp_path: Path, below: tuple[str, ...]) -> None:
+        (tmp_path / "auth.json").touch()
+        with SessionFolders(around(tmp_path)) as session, pytest.raises(FileError) as caught:
+            session.link_login("auth.json", tmp_path / "auth.json", below=below)
+        assert caught.value.code is FileCode.NAME_FORM
+
     def test_a_name_is_given_once(self, tmp_path: Path) -> None:
         (tmp_path / "one").touch()
         with SessionFolders(around(tmp_path)) as session:

@@ -46,6 +46,7 @@ def test_the_documents_of_this_room() -> None:
         "skill-events-row": "SkillEventsRow",
         "skill-event-fixtures": "EventFixtures",
         "capability-probe": "CapabilityProbe",
+        "provider-capability-result": "ProviderCapabilityResult",
         "smoke-fixture": "SmokeFixture",
     }
 

@@ -153,7 +153,7 @@ class TestTheProvidersThereAre:
         assert CodexProvider.session_label == "ephemeral"
         assert CodexProvider.tool_label == "read-only-observed-none"
         assert CodexProvider.json_fence is False
-        assert CodexProvider.call_kinds == {CallKind.JUDGE, CallKind.READ}
+        assert CodexProvider.call_kinds == {CallKind.JUDGE, CallKind.READ, CallKind.WORK}
 
     def test_simulated_says_that_it_is(self) -> None:
         """R32: the labels of the simulated reviewer."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from skill_effectiveness.evidence.canonical import dump
 from skill_effectiveness.execution import LimitName
 from skill_effectiveness.providers import (
     UNKNOWN_USAGE,
@@ -16,10 +17,13 @@ from skill_effectiveness.providers import (
     CallWarning,
     Ending,
     JudgeCall,
+    Mount,
     ProviderCode,
     ProviderError,
     ProviderErrorKind,
     ReadCall,
+    Recording,
+    SandboxKind,
     WarningCode,
     WorkCall,
 )
@@ -57,6 +61,15 @@ class TestWords:
             "invalid_schema",
             "permission_denied",
             "other",
+        ]
+
+    def test_the_words_for_a_sandbox_are_closed(self) -> None:
+        """P13: the record says which there was."""
+        assert [kind.value for kind in SandboxKind] == [
+            "program",
+            "bubblewrap",
+            "permissions_only",
+            "unconfined",
         ]
 
     def test_there_are_three_kinds_of_call(self) -> None:
@@ -128,6 +141,8 @@ WORK: dict[str, Any] = {
     "working_copy": Path("/copy"),
     "model": "model",
     "timeout_seconds": 1,
+    "answer_schema": SCHEMA,
+    "mount": Mount((Path("/arm/skill"),), "Be good."),
 }
 
 
@@ -171,14 +186,25 @@ class TestReadAndWorkCalls:
             kind(**good | {name: value})
         assert caught.value.code is ProviderCode.INVALID_CALL
 
+    def test_it_may_ask_for_free_text(self, kind: type[Any], good: dict[str, Any]) -> None:
+        """P12 P13: a schema is asked for where the answer has a form."""
+        call = kind(**good | {"answer_schema": None})
+        assert call.schema_bytes() is None
+        assert kind(**good).schema_bytes() == dump(SCHEMA)
 
-class TestAReadCall:
-    def test_may_ask_for_free_text(self) -> None:
-        assert ReadCall("Look.", Path("/checkout"), "model", 1).answer_schema is None
+    def test_a_schema_that_has_no_json_form_is_refused(self, kind: type[Any], good: dict[str, Any]) -> None:
+        self.refused(kind, good, "answer_schema", {"enum": {1, 2}})
 
-    def test_with_a_schema_that_has_no_json_form_is_refused(self) -> None:
+
+class TestAWorkCall:
+    def test_without_a_mount_nothing_is_given(self) -> None:
+        """P13: nor is anything of the user's."""
+        assert WorkCall("Mend.", Path("/copy"), "model", 1).mount is None
+
+    def test_what_it_may_read_is_named_by_absolute_paths(self) -> None:
+        """P13: there is one place that each can mean."""
         with pytest.raises(ProviderError) as caught:
-            ReadCall(**READ | {"answer_schema": {"enum": {1, 2}}})
+            WorkCall("Mend.", Path("/copy"), "model", 1, read_roots=(Path("/a"), Path("b")))
         assert caught.value.code is ProviderCode.INVALID_CALL
 
 
@@ -214,6 +240,8 @@ class TestCallOutcome:
         assert outcome.usage is UNKNOWN_USAGE
         assert outcome.usage.input_tokens is None
         assert outcome.usage.cost_units is None
+        assert outcome.recording is None
+        assert outcome.sandbox is None
         assert not outcome.retryable
 
     def test_model_output_does_not_show_in_a_trace(self) -> None:
@@ -222,6 +250,7 @@ class TestCallOutcome:
             Ending.SUCCESS,
             answer="canary-answer",
             warnings=(CallWarning(WarningCode.PROVIDER_NOTICE, "canary-words"),),
+            recording=Recording(b"canary-stream", b"canary-stderr"),
         )
 
         assert "canary" not in repr(outcome)

@@ -33,6 +33,7 @@ from skill_effectiveness.providers.events import (
     TurnCompleted,
     TurnFailed,
     TurnStarted,
+    Unanswered,
     Unknown,
     Unreadable,
 )
@@ -122,6 +123,11 @@ class TestTurns:
     def test_a_later_turn_must_end_too(self) -> None:
         """F15: incomplete, although an earlier turn was complete and the exit code is 0."""
         assert ending([*GOOD, TurnStarted(), Message("more")]).ending is Ending.STREAM_INVALID
+
+    def test_a_turn_may_be_whole_and_no_answer(self) -> None:
+        """P6: whatever text it had; a later turn may still answer."""
+        assert ending([*GOOD[:-1], Unanswered("length")]).ending is Ending.NO_ANSWER
+        assert ending([*GOOD[:-1], Unanswered("length"), *GOOD[1:]]).ending is Ending.SUCCESS
 
     def test_the_answer_of_an_earlier_turn_is_not_the_answer(self) -> None:
         """F15 F16: the text is not taken from elsewhere."""
@@ -258,6 +264,43 @@ class TestProviderErrors:
             ending([SESSION, TurnStarted(), ERROR, Message("{}"), DONE], BADLY).ending
             is Ending.STREAM_INVALID
         )
+
+
+class TestNoSession:
+    """Programs that say nothing of a session, or fail before they have one."""
+
+    def test_a_failure_before_a_session_is_the_providers(self) -> None:
+        """P6 P7: it is told all the same, on stderr for example."""
+        assert ending([Progress("version"), TurnFailed("quota")], BADLY).ending is Ending.PROVIDER_ERROR
+        assert ending([Progress("version")], BADLY).ending is Ending.STREAM_INVALID
+
+    BY_FILE = replace(VOCABULARY, by_file=True)
+
+    @pytest.mark.parametrize(
+        ("events", "process", "expected"),
+        [
+            ([Message("{}"), DONE], WELL, Ending.SUCCESS),
+            ([Message("{}"), DONE], replace(WELL, unterminated=b"half"), Ending.SUCCESS),
+            ([Message(" "), DONE], WELL, Ending.NO_ANSWER),
+            ([Unanswered("no file")], WELL, Ending.NO_ANSWER),
+            ([AnswerInvalid("a link")], WELL, Ending.ANSWER_INVALID),
+            ([Message("{}"), DONE], BADLY, Ending.STREAM_INVALID),
+            ([], BADLY, Ending.STREAM_INVALID),
+            ([], WELL, Ending.STREAM_INVALID),
+            ([Message("{}"), DONE, Flood()], WELL, Ending.LIMIT),
+            ([Message("{}"), DONE], replace(WELL, ended=Ended.WALL_TIMEOUT), Ending.TIMEOUT),
+            ([Message("{}"), DONE], replace(WELL, ended=Ended.CANCELLED), Ending.CANCELLED),
+            ([Message("{}"), DONE], replace(WELL, ended=Ended.UNKILLED), Ending.STREAM_INVALID),
+        ],
+    )
+    def test_by_file_alone_exit_and_answer_are_what_counts(
+        self, events: list[Event], process: ProcessResult, expected: Ending
+    ) -> None:
+        """P14 P6: no marker and no session is looked for in a stream that nobody reads."""
+        found = outcome_of(CallFacts(process, events, "model", 0, CallKind.WORK), self.BY_FILE)
+
+        assert found.ending is expected
+        assert found.session_id is None
 
 
 class TestOwnWords:

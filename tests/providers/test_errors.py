@@ -9,6 +9,7 @@ import pytest
 from skill_effectiveness.protocol.words import Verdict
 from skill_effectiveness.providers import (
     CallKind,
+    CommandSettings,
     JudgeCall,
     ProviderCode,
     ProviderError,
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
 SETTINGS = SimulatedSettings(accuracy=1.0)
 TWICE = [ShownTruth("case-01", "code-01", Verdict.TIE, swapped=False)] * 2
 
+
 SITUATIONS: dict[ProviderCode, Callable[[Path], object]] = {
     ProviderCode.CALL_KIND_UNSUPPORTED: lambda _: SimulatedReviewer(SETTINGS).require(CallKind.WORK),
     ProviderCode.INVALID_CALL: lambda _: JudgeCall("", SCHEMA, "model", 1),
+    ProviderCode.INVALID_COMMAND: lambda _: CommandSettings(("no prompt",)),
     ProviderCode.INVALID_TRUTH: lambda _: SimulatedReviewer(SETTINGS, TWICE),
     ProviderCode.NO_PROGRAM: lambda path: SimulatedReviewer.at(path, around=surroundings(path)),
     ProviderCode.REPLY_INVALID: lambda _: one_json_object("tie"),

@@ -8,19 +8,24 @@ from skill_effectiveness import providers
 def test_the_public_names_are_these() -> None:
     """P13: a change of this list is a change of what other rooms can rely on."""
     assert providers.__all__ == [
+        "ADAPTERS",
         "MODEL_ID",
         "RETRYABLE",
         "UNKNOWN_USAGE",
         "CallKind",
         "CallOutcome",
         "CallWarning",
+        "ClaudeProvider",
         "CodexProvider",
+        "CommandProvider",
+        "CommandSettings",
         "Ending",
         "JudgeCall",
         "Mount",
         "Notice",
         "NoticeKind",
         "Provider",
+        "ProviderBinding",
         "ProviderCode",
         "ProviderError",
         "ProviderErrorKind",
@@ -36,6 +41,8 @@ def test_the_public_names_are_these() -> None:
         "Usage",
         "WarningCode",
         "WorkCall",
+        "family_of",
+        "holding",
         "one_json_object",
     ]
     assert all(hasattr(providers, name) for name in providers.__all__)

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skill_effectiveness.providers import codex
+from skill_effectiveness.providers import CallKind, codex
 from skill_effectiveness.providers.events import (
     Flood,
     Message,
     Progress,
     SessionStarted,
+    SurfaceDiffers,
     ToolActivity,
     TurnCompleted,
     TurnFailed,
@@ -21,7 +22,7 @@ from skill_effectiveness.providers.events import (
     Unknown,
     Unreadable,
 )
-from skill_effectiveness.providers.stream import Bounds, EventLog, call_limits
+from skill_effectiveness.providers.stream import BOUNDS, Bounds, EventLog, call_limits
 from tests.support.provider_calls import DONE, THREAD, TURN, lines, message
 
 if TYPE_CHECKING:
@@ -161,6 +162,14 @@ class TestWhatCannotWait:
         taken.take(lines({"type": "item.started", "item": {"type": "command_execution"}})[0])
         assert taken.doomed
 
+    @pytest.mark.parametrize("tools_end_it", [True, False])
+    def test_another_session_than_was_asked_for_dooms_any_call(self, *, tools_end_it: bool) -> None:
+        """P9 R31: nothing more is spent on it."""
+        taken = EventLog(lambda *_: [SurfaceDiffers("tools")], nothing, tools_end_it=tools_end_it)
+        taken.take(b"{}")
+
+        assert taken.doomed
+
     def test_salvaged_events_come_before_the_line_they_come_from(self) -> None:
         taken = EventLog(codex.read_event, lambda error, line: [ToolActivity(f"{error.code} {len(line)}")])
         taken.take(b"nonsense")
@@ -200,6 +209,35 @@ class TestLimits:
         assert limits.line_bytes == 1_048_576
         assert limits.stdout_bytes == 1000
         assert limits.idle_seconds is None
+
+    @pytest.mark.parametrize("kind", CallKind)
+    def test_no_line_is_taken_that_could_not_be_read(self, kind: CallKind) -> None:
+        """F17 P5: a worker may say more, and the reader reads what the process lets through."""
+        bounds = BOUNDS[kind]
+
+        assert bounds.line_bytes <= bounds.line.max_bytes
+        assert bounds.line_bytes <= bounds.stdout_bytes
+        assert (bounds.lines, bounds.line_bytes, bounds.stdout_bytes) == (
+            (200_000, 16_777_216, 67_108_864) if kind is CallKind.WORK else (20_000, 1_048_576, 16_777_216)
+        )
+
+    def test_every_line_is_kept_as_it_came(self) -> None:
+        """P5 F18: also those that cannot be read, and none after the flood."""
+        taken = EventLog(codex.read_event, codex.salvage, lines_most=3)
+        for line in (b"", b"\xff\r", b'{"a":', b"too much", b"more"):
+            taken.take(line)
+
+        assert taken.taken == b'\n\xff\r\n{"a":\n'
+
+    def test_a_stream_that_nobody_reads_says_nothing(self) -> None:
+        """P14 P5: kept under the same limits."""
+        taken = EventLog(None, codex.salvage, lines_most=2)
+        answers = [taken.take(line) for line in [*lines(TURN, DONE), b"third"]]
+
+        assert answers == [False, False, False]
+        assert taken.events == (Flood(),)
+        assert taken.taken == b"".join(line + b"\n" for line in lines(TURN, DONE))
+        assert taken.doomed
 
     def test_a_time_that_is_over_is_still_a_time(self) -> None:
         assert call_limits(-3, Bounds()).wall_seconds == 0.001

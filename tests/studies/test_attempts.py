@@ -13,8 +13,9 @@ from skill_effectiveness.evidence.tree import digest_tree
 from skill_effectiveness.protocol.gates import Budgets
 from skill_effectiveness.studies import attempts
 from skill_effectiveness.studies.attempt_records import AttemptOrder
-from skill_effectiveness.studies.attempts import AttemptFolders, judged, tree_of
+from skill_effectiveness.studies.attempts import AttemptFolders, judged
 from skill_effectiveness.studies.errors import StudyCode, StudyError
+from skill_effectiveness.studies.file_trees import HeldTree
 from skill_effectiveness.studies.rows import Usage
 from skill_effectiveness.studies.spending import consumed
 from skill_effectiveness.studies.state import AttemptState
@@ -81,7 +82,8 @@ def test_what_an_attempt_leaves(folders: AttemptFolders, tmp_path: Path) -> None
     assert folders.found(7, started()) == made
     assert wrong_modes(tmp_path / "root") == []
     kept = AttemptState(1, made.order_digest, "t", EndClass.COMPLETED, None, made.tree)
-    assert folders.files(7, kept) == FILES
+    held = folders.files(7, kept)
+    assert {entry.path: held.blob(entry) for entry in held.tree.files} == FILES
 
 
 def test_an_attempt_without_its_exit_never_ended(folders: AttemptFolders, tmp_path: Path) -> None:
@@ -164,5 +166,10 @@ def test_what_the_coordinator_makes_of_a_result(told: AttemptResult, found: tupl
 
 def test_a_tree_has_its_folders() -> None:
     """Every parent is listed, as on disk."""
-    assert [entry.path for entry in tree_of({"a/b/c": b"1", "d": b"2"}).entries] == ["a", "a/b", "a/b/c", "d"]
-    assert tree_of({}).entries == ()
+    assert [entry.path for entry in HeldTree.of_files({"a/b/c": b"1", "d": b"2"}).tree.entries] == [
+        "a",
+        "a/b",
+        "a/b/c",
+        "d",
+    ]
+    assert HeldTree.of_files({}).tree.entries == ()

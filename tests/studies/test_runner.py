@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skill_effectiveness.evidence.journal import Acknowledged
-    from skill_effectiveness.studies.agent import AttemptResult, Cancelled, Files
+    from skill_effectiveness.studies.agent import AttemptResult, Cancelled
     from skill_effectiveness.studies.attempt_records import AttemptOrder
+    from skill_effectiveness.studies.file_trees import HeldTree
     from skill_effectiveness.studies.plan import PlanTask
     from skill_effectiveness.studies.rewards import Reward
     from skill_effectiveness.studies.rows import StudyRow
@@ -239,8 +240,8 @@ def test_a_lost_grade_is_graded_and_nobody_is_asked_again(four: Bench) -> None:
     agent = FakeAgent()
 
     class Broken(FakeAgent):
-        def grade(self, task: PlanTask, files: Files) -> tuple[Reward, Reward]:
-            raise OSError(f"the grader of {task.task_id} and its {len(files)} files is gone")
+        def grade(self, task: PlanTask, files: HeldTree) -> tuple[Reward, Reward]:
+            raise OSError(f"the grader of {task.task_id} and its {len(files.tree.files)} files is gone")
 
     with pytest.raises(OSError, match="gone"):
         run(four, Broken(asked=agent.asked))

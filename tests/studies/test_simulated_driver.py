@@ -10,6 +10,7 @@ import pytest
 from skill_effectiveness.evidence.canonical import draws as words
 from skill_effectiveness.studies.attempt_records import AttemptOrder
 from skill_effectiveness.studies.chance import Chance
+from skill_effectiveness.studies.file_trees import HeldTree
 from skill_effectiveness.studies.plan import Isolation
 from skill_effectiveness.studies.simulated_driver import (
     ANSWER,
@@ -158,7 +159,8 @@ def test_every_class_can_be_had(plan: StudyPlan, ended: str) -> None:
     found = agent.attempt(order_of(agent, plan), "/place", lambda: False)
     assert found.ended == ended
     assert (found.model_reported == plan.driver.model) is (ended != "void")
-    assert bool(found.files) is (ended in {"timeout", "limit"})
+    assert found.files is not None
+    assert bool(found.files.tree.files) is (ended in {"timeout", "limit"})
 
 
 def test_what_it_leaves_is_graded_by_what_it_says(plan: StudyPlan) -> None:
@@ -167,17 +169,22 @@ def test_what_it_leaves_is_graded_by_what_it_says(plan: StudyPlan) -> None:
         agent = agent_of(plan, SimulatedSettings(base_rate=base, task_sd=0, effect=0))
         files = agent.attempt(order_of(agent, plan), "/place", lambda: False).files
         assert files is not None
+        assert files is not None
         grades = agent.grade(plan.tasks[0], files)
         assert [grade.reward for grade in grades] == [reward, reward]
     for broken in ({}, {ANSWER: b"nonsense"}, {ANSWER: b'{"reward":2}'}, {ANSWER: b"[1]"}):
-        assert [str(grade.state) for grade in agent.grade(plan.tasks[0], broken)] == ["grader_failed"] * 2
+        assert [str(grade.state) for grade in agent.grade(plan.tasks[0], HeldTree.of_files(broken))] == [
+            "grader_failed"
+        ] * 2
 
 
 def test_it_can_be_stopped(plan: StudyPlan) -> None:
     """S25: an attempt that takes an hour ends when it is told to."""
     agent = agent_of(plan, SimulatedSettings(base_rate=1, task_sd=0, effect=0, sleep_seconds=3_600))
     found = agent.attempt(order_of(agent, plan), "/place", lambda: True)
-    assert (found.ended, found.detail, found.files) == (EndClass.INTERRUPTED, "stopped", {})
+    assert (found.ended, found.detail) == (EndClass.INTERRUPTED, "stopped")
+    assert found.files is not None
+    assert found.files.tree.entries == ()
 
 
 def test_an_attempt_of_its_runner_takes_no_draw(plan: StudyPlan) -> None:

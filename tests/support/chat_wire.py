@@ -31,8 +31,10 @@ class ChatWire:
         prompt = ""
         results = 0
         for message in _objects(body.get("messages")):
-            if message.get("role") == "user":
-                prompt = _words(message.get("content"))
+            words = _words(message.get("content"))
+            # What a program says in the user's name is no prompt.
+            if message.get("role") == "user" and not words.startswith("<system-reminder>"):
+                prompt = words
             results += message.get("role") == "tool"
         return Asked(
             model=str(body.get("model", "")),

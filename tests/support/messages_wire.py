@@ -108,6 +108,7 @@ def _blocks(message: Document) -> list[dict[str, Any]]:
 def _events(whole: Document, block: Document, stop_reason: str) -> Iterator[tuple[str, Document]]:
     # As on the real wire: the beginning tells the input, the end the output, and a block grows.
     begun = {**whole, "content": [], "stop_reason": None, "usage": {**USAGE, "output_tokens": 1}}
+    empty: Document
     if block["type"] == "text":
         empty, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": block["text"]}
     else:

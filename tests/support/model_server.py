@@ -214,7 +214,8 @@ class ModelServer:
         if scenario is None or wire is None:
             return None
         document = json.loads(body)
-        request = Request(path, headers, document, wire.read(document))
+        asked = replace(wire.read(document), everything=json.dumps(document, ensure_ascii=False))
+        request = Request(path, headers, document, asked)
         with self._guard:
             self._requests[name].append(request)
         return request, scenario.answer(wire, request.asked)

@@ -23,6 +23,7 @@ class Asked:
         streaming: whether server-sent events are wanted.
         tool_results: how many results of tool calls the request brings along.
         tools: names of the tools that the request offers to the model, where the wire reads them.
+        everything: the whole request as text; the server fills it in.
     """
 
     model: str
@@ -30,6 +31,7 @@ class Asked:
     streaming: bool
     tool_results: int
     tools: tuple[str, ...] = ()
+    everything: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

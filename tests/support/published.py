@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skill_effectiveness.calibration.documents import Declared, evidence_document, result_document
-from skill_effectiveness.calibration.models import Judgment, Simulation, to_line
+from skill_effectiveness.calibration.models import BoundConfiguration, Judgment, Simulation, to_line
 from skill_effectiveness.protocol.words import Verdict
 from tests.support.examinations import INPUTS, MANIFEST, PROBES, Anything
 
@@ -29,6 +29,26 @@ REAL = Declared(
     runtime_manifest_hash=MANIFEST,
     requested_session_mode="ephemeral",
     tool_access="read-only-observed-none",
+)
+BOUND = BoundConfiguration(
+    binding_type="kimi-selected-config-v1",
+    model_alias="alias-1",
+    provider_id="loop",
+    underlying_model="model-1",
+    selected_config_hash="sha256:" + 64 * "c",
+)
+KIMI = Declared(
+    provider="kimi",
+    provider_cli_version="2.1.0",
+    provider_executable_hash="sha256:" + 64 * "e",
+    provider_environment_keys=("HOME", "PATH"),
+    model="alias-1",
+    reviewer_family="moonshot",
+    runner_contract="kimi-cli-reviewer-calibration-v1",
+    runtime_manifest_hash=MANIFEST,
+    requested_session_mode="private-kimi-home-explicit-model-stream",
+    tool_access="config-denied-stream-audited-detection-only",
+    provider_binding=BOUND,
 )
 SIMULATED = Declared(
     provider="simulated",
@@ -82,6 +102,7 @@ def pair(declared: Declared, inputs: FrozenInputs = INPUTS, *runs: tuple[Judgmen
 VARIANTS = {
     "real": pair(REAL),
     "single sample": pair(single(REAL)),
+    "bound": pair(KIMI),
     "simulated": pair(SIMULATED),
     "failed": pair(REAL, INPUTS, truthful(INPUTS), all_tie(INPUTS), all_tie(INPUTS)),
     "probes": pair(REAL, PROBES),

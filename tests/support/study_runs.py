@@ -11,6 +11,7 @@ from skill_effectiveness.protocol.event_rows import HostResidualRow, ResidualSta
 from skill_effectiveness.studies.agent import AttemptResult, Observed
 from skill_effectiveness.studies.chance import Chance
 from skill_effectiveness.studies.executors import thread_executor
+from skill_effectiveness.studies.file_trees import HeldTree
 from skill_effectiveness.studies.halting import Halt
 from skill_effectiveness.studies.rewards import Reward
 from skill_effectiveness.studies.rows import Usage
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skill_effectiveness.evidence.strict import JsonValue
-    from skill_effectiveness.studies.agent import AssayResult, Cancelled, Files
+    from skill_effectiveness.studies.agent import AssayResult, Cancelled
     from skill_effectiveness.studies.attempt_records import AttemptOrder
     from skill_effectiveness.studies.plan import PlanTask
     from skill_effectiveness.studies.root import StudyRoot
@@ -57,7 +58,7 @@ def result(ended: EndClass | str = EndClass.COMPLETED, **others: object) -> Atte
         events=skill_events(Arm.OFF),
         model_reported=MODEL,
         usage=USED,
-        files={"note.txt": b"done\n", "deep/er.txt": b"x"},
+        files=HeldTree.of_files({"note.txt": b"done\n", "deep/er.txt": b"x"}),
         observed=Observed(),
     )
     return replace(held, **others)  # type: ignore[arg-type]
@@ -102,7 +103,7 @@ class FakeAgent:
         del arm
         return self.assays.get((batch, phase), "passed")
 
-    def grade(self, task: PlanTask, files: Files) -> tuple[Reward, Reward]:
+    def grade(self, task: PlanTask, files: HeldTree) -> tuple[Reward, Reward]:
         del files
         earlier = self.graded.count(task.task_id)
         self.graded.append(task.task_id)

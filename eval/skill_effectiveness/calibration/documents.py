@@ -15,6 +15,7 @@ from skill_effectiveness.calibration.binding import SIMULATED, runner_hash
 from skill_effectiveness.calibration.evaluation import ReviewerRuns as JudgedRuns
 from skill_effectiveness.calibration.evaluation import evaluate
 from skill_effectiveness.calibration.models import (
+    BoundConfiguration,
     EvidenceDocument,
     Judgment,
     ProbeResultDocument,
@@ -70,6 +71,7 @@ class Declared:
     requested_session_mode: str
     tool_access: str
     sample_ids: tuple[str, ...] | None = None
+    provider_binding: BoundConfiguration | None = None
     simulation: Simulation | None = None
 
 
@@ -101,6 +103,8 @@ def result_document(
 
 def _stated(declared: Declared) -> dict[str, Any]:
     fields = {name: getattr(declared, name) for name in Declared.__slots__}
+    if declared.provider_binding is not None:
+        fields["provider_binding_hash"] = digest_object(to_json(declared.provider_binding))
     if declared.provider == SIMULATED:
         fields["synthetic"] = True
     return {name: value for name, value in fields.items() if value is not None}

@@ -7,7 +7,7 @@ nothing else to check it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.calibration import finalization, repeats
@@ -24,8 +24,9 @@ from skill_effectiveness.calibration.licence import (
 from skill_effectiveness.calibration.models import to_json, to_line
 from skill_effectiveness.calibration.prompt import prompt_hash
 from skill_effectiveness.calibration.receipts import FINALIZATION_INTENT
-from skill_effectiveness.calibration.reviewer import ADAPTERS
+from skill_effectiveness.calibration.reviewer import ADAPTERS, binds_configuration
 from skill_effectiveness.calibration.standing import Present, judge_standing
+from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.faults import EvidenceError, SealCode
 from skill_effectiveness.evidence.fsops import read_public, write_new_public
 from skill_effectiveness.evidence.seal import PredicateType, Statement, Subject, sign, unverified, verify
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.seal import Verification
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.execution import Executable
+    from skill_effectiveness.providers import Provider, ProviderBinding
 
 SUBJECT: Final = "reviewer-licence.json"
 LICENCE_LIMIT: Final = 1_048_576
@@ -199,10 +201,17 @@ class _Itself:
 
 @dataclass(frozen=True, slots=True)
 class NamedReviewer:
-    """The reviewer a licence is checked for; None for what was not named."""
+    """The reviewer a licence is checked for; None for what was not named.
+
+    Attributes:
+        executable: its program.
+        model: the model it is asked with.
+        binding: what its provider takes from the user's configuration.
+    """
 
     executable: Executable | None = None
     model: str | None = None
+    binding: ProviderBinding | None = None
 
 
 def present(fs: FileSystem, reviewer: NamedReviewer) -> Present:
@@ -225,6 +234,7 @@ def present(fs: FileSystem, reviewer: NamedReviewer) -> Present:
         policy_hash=judged.policy_hash,
         canary_rule=judged.policy.canary_rule,
         model=reviewer.model,
+        provider_binding_hash=None if reviewer.binding is None else digest_object(asdict(reviewer.binding)),
     )
     if reviewer.executable is None:
         return now
@@ -235,15 +245,18 @@ def present(fs: FileSystem, reviewer: NamedReviewer) -> Present:
     )
 
 
-def program_of(licence: LicencePredicate, path: Path, around: Surroundings) -> Executable:
-    """The program at a path, as the licence's provider binds one.
+def reviewer_at(licence: LicencePredicate, path: Path, around: Surroundings) -> NamedReviewer:
+    """The reviewer behind the program at a path, asked for the licensed model as things are now.
 
     Raises:
         KeyError: this version has no adapter of the provider.
-        ProviderError: the provider has no program.
-        ExecutableError, EvidenceError: the program cannot be bound.
+        ProviderError: the provider has no program, or its configuration does not have the model any more.
+        ExecutableError, EvidenceError: the program or the configuration cannot be bound.
     """
-    return ADAPTERS[licence.reviewer.provider].at(path, around=around).identify(around)
+    adapter: Provider = ADAPTERS[licence.reviewer.provider].at(path, around=around)
+    if binds_configuration(type(adapter)):
+        adapter = adapter.for_model(licence.reviewer.model, around)
+    return NamedReviewer(adapter.identify(around), licence.reviewer.model, adapter.binding)
 
 
 def check_licence(

@@ -29,11 +29,12 @@ from skill_effectiveness.calibration.models import (
     ResultDocument,
     to_json,
 )
-from skill_effectiveness.calibration.reviewer import ADAPTERS
+from skill_effectiveness.calibration.reviewer import ADAPTERS, binds_configuration
 from skill_effectiveness.evidence.documents import Canonical, parse
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.strict import Profile
 from skill_effectiveness.protocol.words import BankName
+from skill_effectiveness.providers import family_of
 
 if TYPE_CHECKING:
     from skill_effectiveness.calibration.inputs import FrozenInputs
@@ -120,7 +121,7 @@ def _check_declared(stated: ResultDocument | ProbeResultDocument, name: str) -> 
         raise _differs(f"{name}:/provider", "is a provider that this version cannot examine")
     single = stated.runner_contract == sample_runner_contract(stated.provider)
     expected = {
-        "reviewer_family": adapter.family or stated.reviewer_family,
+        "reviewer_family": family_of(stated.provider, stated.model) or stated.reviewer_family,
         "requested_session_mode": adapter.session_label,
         "tool_access": adapter.tool_label,
         "provider_environment_keys": tuple(sorted(set(stated.provider_environment_keys))),
@@ -129,6 +130,12 @@ def _check_declared(stated: ResultDocument | ProbeResultDocument, name: str) -> 
     for field, value in expected.items():
         if getattr(stated, field) != value:
             raise _differs(f"{name}:/{field}", f"is not what a pair of the provider {stated.provider} says")
+    bound = stated.provider_binding
+    if binds_configuration(adapter) is not (bound is not None) or (
+        bound and bound.model_alias != stated.model
+    ):
+        told = "is of the configuration that gave the model, and belongs to providers that have one"
+        raise _differs(f"{name}:/provider_binding", told)
     simulated = stated.provider == SIMULATED
     if simulated is not (stated.simulation is not None):
         raise _differs(f"{name}:/simulation", "belongs to a simulated reviewer and to no other")

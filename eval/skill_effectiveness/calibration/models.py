@@ -247,6 +247,16 @@ class Simulation(Record):
     seed: Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
 
 
+class BoundConfiguration(Record):
+    """What a provider took from the user's own configuration, frozen once for all repeats."""
+
+    binding_type: OneLine
+    model_alias: ModelName
+    provider_id: OneLine
+    underlying_model: OneLine
+    selected_config_hash: DigestText
+
+
 class Binding(Record):
     """What a folder of repeats was opened for; a resume must bring the same values."""
 
@@ -267,6 +277,7 @@ class Binding(Record):
     repeat_count: RepeatCount
     timeout_seconds: TimeoutSeconds
     runtime_manifest_hash: DigestText
+    provider_binding: Annotated[BoundConfiguration | None, _ABSENT_NOT_NULL] = None
     simulation: Annotated[Simulation | None, _ABSENT_NOT_NULL] = None
     synthetic: Synthetic = None
 
@@ -314,6 +325,8 @@ class ResultFields(Record):
     conclusion_boundary: Literal["reviewer_calibration_only_not_skill_effectiveness"]
     enforcement: Literal["advisory"]
     sample_ids: Annotated[tuple[SampleId, ...] | None, _ABSENT_NOT_NULL] = None
+    provider_binding: Annotated[BoundConfiguration | None, _ABSENT_NOT_NULL] = None
+    provider_binding_hash: Annotated[DigestText | None, _ABSENT_NOT_NULL] = None
     synthetic: Synthetic = None
     simulation: Annotated[Simulation | None, _ABSENT_NOT_NULL] = None
 

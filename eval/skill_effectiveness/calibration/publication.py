@@ -158,6 +158,7 @@ def pair_members(
         runtime_manifest_hash=binding.runtime_manifest_hash,
         requested_session_mode=samples[0].requested_session_mode,
         tool_access=samples[0].tool_access,
+        provider_binding=binding.provider_binding,
         simulation=binding.simulation,
     )
     result = result_document(declared, evidence, inputs)

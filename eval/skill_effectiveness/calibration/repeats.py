@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from skill_effectiveness.calibration import attempts as tries
@@ -40,7 +40,7 @@ from skill_effectiveness.calibration.full_disk import MAKE_ROOM, one_advice, pla
 from skill_effectiveness.calibration.inputs import FrozenInputs, load_inputs
 from skill_effectiveness.calibration.loader import LoadedCalibration, load_calibration
 from skill_effectiveness.calibration.manifest import runtime_manifest_hash
-from skill_effectiveness.calibration.models import FAMILY_NAME, MODEL_NAME, Binding
+from skill_effectiveness.calibration.models import FAMILY_NAME, MODEL_NAME, Binding, BoundConfiguration
 from skill_effectiveness.calibration.observer import Observer, Silent
 from skill_effectiveness.calibration.prompt import prompt_hash
 from skill_effectiveness.calibration.publication import (
@@ -49,7 +49,7 @@ from skill_effectiveness.calibration.publication import (
     pair_members,
     publish_examination,
 )
-from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer
+from skill_effectiveness.calibration.reviewer import ADAPTERS, Reviewer, binds_configuration
 from skill_effectiveness.calibration.sample import (
     SampleRequest,
     Sampling,
@@ -64,6 +64,7 @@ from skill_effectiveness.evidence.signals import Terminated
 from skill_effectiveness.execution import SessionSweep, leftovers, never, sweep_sessions
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName
+from skill_effectiveness.providers import family_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -169,6 +170,7 @@ def examine(
             refuse_claimed(out)
         inputs = _inputs(out, plan.bank)
         current = _manifest(manifest)
+        reviewer = _frozen(reviewer, plan.model, out.around)
         binding = _bind(out, plan, reviewer, inputs, current)
         given = Sampling(reviewer, manifest, watching, cancelled, tries.LOCK_WAIT_SECONDS)
         calls = _complete(out, binding, inputs, given)
@@ -272,11 +274,12 @@ def check_plan(plan: ExaminationPlan, adapter: Provider | type[Provider], *, sim
             RefusalCode.INVALID_REVIEWER_FAMILY,
             "A reviewer family has 1 to 64 letters, digits and . _ - and begins with a letter or digit.",
         )
-    if adapter.family not in (None, plan.reviewer_family):
+    family = family_of(adapter.name, plan.model)
+    if family not in (None, plan.reviewer_family):
         raise ExaminationRefused(
             RefusalCode.INVALID_REVIEWER_FAMILY,
-            f"Reviewers of {adapter.name} belong to the family {adapter.family}; name that one.",
-            field=adapter.family,
+            f"Reviewers of {adapter.name} belong to the family {family}; name that one.",
+            field=family,
         )
     if (adapter.name == SIMULATED) is not simulated:
         raise ExaminationRefused(
@@ -325,6 +328,13 @@ def _identity(out: PrivateRoot, reviewer: Reviewer) -> Executable:
     return executable
 
 
+def _frozen(reviewer: Reviewer, model: str, around: Surroundings) -> Reviewer:
+    """The reviewer with what its provider takes from the user's configuration, read once for all repeats."""
+    if not binds_configuration(type(reviewer.adapter)) or reviewer.adapter.binding is not None:
+        return reviewer
+    return Reviewer.real(reviewer.adapter.for_model(model, around))
+
+
 def _bind(
     out: PrivateRoot, plan: ExaminationPlan, reviewer: Reviewer, inputs: FrozenInputs, manifest_hash: str
 ) -> Binding:
@@ -347,6 +357,8 @@ def _bind(
         "timeout_seconds": plan.timeout_seconds,
         "runtime_manifest_hash": manifest_hash,
     }
+    if (bound := reviewer.adapter.binding) is not None:
+        proposal["provider_binding"] = BoundConfiguration(**asdict(bound))
     if reviewer.simulation is not None:
         proposal |= {"simulation": reviewer.simulation, "synthetic": True}
     names = PAIR_NAMES[plan.bank]

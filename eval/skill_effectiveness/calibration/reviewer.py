@@ -30,6 +30,11 @@ CONTROLLED: Final = (CodexProvider.name,)
 """The providers whose samples an external controller may ask for, one at a time."""
 
 
+def binds_configuration(adapter: type[Provider]) -> bool:
+    """Whether reviewers of a provider are bound to a part of the user's own configuration as well."""
+    return adapter.binding is not Provider.binding
+
+
 class AdapterSource(Protocol):
     """Whoever can say who answers one sample: a `Reviewer`, or one that binds its program only then."""
 

@@ -56,6 +56,8 @@ class Present:
         provider_executable_hash: of the program; None when none was named.
         provider_cli_version: of the program; None when none was named.
         model: None when none was named.
+        provider_binding_hash: of the configuration that the reviewer would be asked with; None when none was
+            looked at.
     """
 
     prompt_hash: str
@@ -65,6 +67,7 @@ class Present:
     provider_executable_hash: str | None = None
     provider_cli_version: str | None = None
     model: str | None = None
+    provider_binding_hash: str | None = None
 
 
 def judge_standing(
@@ -92,7 +95,7 @@ def judge_standing(
 def drifted_field(licence: LicencePredicate, present: Present) -> str | None:
     """The first field in which the present is not what was licensed; what was not named cannot differ."""
     reviewer = licence.reviewer
-    for field in ("provider_executable_hash", "provider_cli_version", "model"):
+    for field in ("provider_executable_hash", "provider_cli_version", "model", "provider_binding_hash"):
         now = getattr(present, field)
         if now is not None and now != getattr(reviewer, field):
             return field

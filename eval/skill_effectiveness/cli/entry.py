@@ -1,4 +1,4 @@
-"""The installed commands `skill-effectiveness` and `closeout`: for a package what `run.py` is for a checkout.
+"""The installed commands: for a package what `run.py` is for a checkout, one function each.
 
 Nothing is imported at the top but what every interpreter has: a signal while the program loads ends it with
 128+n and no word, and what cannot be loaded is told in one sentence.
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 _SIGNALLED: Final = 128
 _NOT_INSTALLED: Final = 2
 _UNLOADABLE: Final = 70
+_INTEGRITY: Final = 4
+_NO_OUTCOME: Final = 1
 _BLOCKED: Final = 3
-"""What `closeout` answers to whatever is unforeseen, so that nothing is accepted."""
+"""What `closeout` and `accepted-outcome` answer to the unforeseen, so that nothing is accepted."""
 
 
 def run() -> int:
@@ -42,6 +44,39 @@ def run_closeout() -> int:
         return main
 
     return _enter("closeout", load, (_BLOCKED, _BLOCKED))
+
+
+def run_accepted_outcome() -> int:
+    """The command `accepted-outcome`; its exit code."""
+
+    def load() -> Callable[[], int]:
+        from skill_effectiveness.cli.accepted_outcome import main  # noqa: PLC0415 - as above
+
+        return main
+
+    return _enter("accepted-outcome", load, (_BLOCKED, _BLOCKED))
+
+
+def run_milestone() -> int:
+    """The command `milestone`; its exit code."""
+
+    def load() -> Callable[[], int]:
+        from skill_effectiveness.cli.milestone import main  # noqa: PLC0415 - as above
+
+        return main
+
+    return _enter("milestone", load, (_NOT_INSTALLED, _INTEGRITY))
+
+
+def run_closedloop() -> int:
+    """The command `closedloop`; its exit code."""
+
+    def load() -> Callable[[], int]:
+        from skill_effectiveness.cli.closedloop import main  # noqa: PLC0415 - signals have to be dealt with first
+
+        return main
+
+    return _enter("closedloop", load, (_NO_OUTCOME, _NO_OUTCOME))
 
 
 def _enter(program: str, load: Callable[[], Callable[[], int]], codes: tuple[int, int]) -> int:

@@ -37,10 +37,11 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.calibration.repeats import Examination
     from skill_effectiveness.evidence.surroundings import Surroundings
+    from skill_effectiveness.providers import Provider
 
 
 class ProviderName(StrEnum):
-    """Whoever can be named; only those with an adapter can be examined."""
+    """Whoever can be named, which is whoever can be examined."""
 
     CODEX = "codex"
     CLAUDE = "claude"
@@ -69,7 +70,7 @@ Rate = Annotated[
 def reviewer_calibration(  # one parameter per option is what a command line is
     *,
     provider: Annotated[
-        ProviderName, typer.Option(help="Whose command line; this version examines codex and simulated only.")
+        ProviderName, typer.Option(help="Whose command line, or a simulated reviewer without any.")
     ],
     out: Annotated[Path, typer.Option(help="Private folder of the examination, outside any checkout.")],
     model: Annotated[
@@ -117,7 +118,7 @@ def reviewer_calibration(  # one parameter per option is what a command line is
     plan = ExaminationPlan(model, reviewer_family, repeats, timeout_seconds, bank)
     demand_plan(plan, provider)
     # Before the folder is made: whoever names a program that is not there finds nothing to clean up.
-    reviewer = reviewer_of(provider, program, given, bank, around)
+    reviewer = reviewer_of(plan, provider, program, given, around)
     with (
         PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout()) as root,
         crash.kept_in(root),
@@ -161,15 +162,8 @@ def matching_program(
     """The one path that belongs to the provider; None for the simulated one, which alone takes settings.
 
     Raises:
-        Refusal: `provider_not_examined`; `program_mismatch` and `settings_mismatch` when paths and settings
-            are not exactly its own.
+        Refusal: `program_mismatch`, `settings_mismatch`: paths and settings are not exactly its own.
     """
-    if provider not in ADAPTERS:
-        known = " and ".join(name for name in ProviderName if name in ADAPTERS)
-        raise Refusal(
-            CommandCode.PROVIDER_NOT_EXAMINED,
-            f"{provider} cannot be examined by this version; it examines {known}.",
-        )
     given = {name: path for name, path in programs.items() if path is not None}
     if provider is ProviderName.SIMULATED:
         if given:
@@ -218,17 +212,18 @@ def demand_plan(plan: ExaminationPlan, provider: ProviderName) -> None:
 
 
 def reviewer_of(
+    plan: ExaminationPlan,
     provider: ProviderName,
     program: Path | None,
     settings: Mapping[str, object],
-    bank: BankName,
     around: Surroundings,
 ) -> Reviewer:
-    """The reviewer behind a program, or the simulated one where there is none."""
+    """The reviewer behind a program, bound to the plan's model, or the simulated one where there is none."""
     if program is None:
         simulated = SimulatedSettings.model_validate(dict(settings))
-        return Reviewer.simulated(simulated, load_inputs(around.fs, bank).bank)
-    return Reviewer.real(ADAPTERS[provider].at(program, around=around))
+        return Reviewer.simulated(simulated, load_inputs(around.fs, plan.bank).bank)
+    bound: Provider = ADAPTERS[provider].at(program, around=around)
+    return Reviewer.real(bound.for_model(plan.model, around))
 
 
 def result_values(found: Examination, reviewer_family: str) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,8 +14,8 @@ from skill_effectiveness.calibration.licensing import (
     check_licence,
     claimed_licence,
     issue_licence,
-    program_of,
     read_licence,
+    reviewer_at,
     verified_licence,
 )
 from skill_effectiveness.calibration.models import to_json
@@ -197,7 +198,7 @@ def _named(
             CommandCode.PROVIDER_NOT_EXAMINED,
             f"This version cannot bind a program of {provider}; leave out --executable.",
         )
-    return NamedReviewer(program_of(licence, absolute(executable), around), model)
+    return replace(reviewer_at(licence, absolute(executable), around), model=model)
 
 
 def _told(standing: Standing) -> str:

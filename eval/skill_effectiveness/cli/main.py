@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
 import typer
 
-from skill_effectiveness.cli import boundary, closeout_door, controller_paths, crash, lazy, screen
+from skill_effectiveness.cli import boundary, controller_paths, crash, lazy, screen
 from skill_effectiveness.cli.door import surroundings
 from skill_effectiveness.cli.lazy import Card, LazyGroup
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 PROGRAM: Final = "skill-effectiveness"
 
 _ACTIVE: Final = "active_control"
+_OWN_EXITS: Final = {
+    "accepted-outcome": "accepted_outcome",
+    "closedloop": "closedloop",
+    "closeout": "closeout",
+    "milestone": "milestone",
+}
+"""Commands whose exit codes are their own, and the modules whose `main` gives them."""
 
 
 class _Commands(LazyGroup):
@@ -50,6 +58,9 @@ class _Commands(LazyGroup):
         "trials": Card("trials", "app", "See and check trials."),
         "study": Card("study", "app", "Plan, run, report a study."),
         "closeout": Card("closeout", "app", "Judge work that is done."),
+        "closedloop": Card("closedloop", "app", "Repeat work until it is measured to be done."),
+        "accepted-outcome": Card("accepted_outcome", "app", "Grade claims, close issues."),
+        "milestone": Card("milestone", "app", "Close a milestone."),
     }
 
 
@@ -85,11 +96,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     close_to_others()
     around = surroundings()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == [closeout_door.PROGRAM]:
-        # Its exit codes are its own.
-        from skill_effectiveness.cli import closeout  # noqa: PLC0415 - no other command needs it
-
-        return closeout.main(words[1:], f"{PROGRAM} {closeout_door.PROGRAM}")
+    if words and words[0] in _OWN_EXITS:
+        module = import_module(f"skill_effectiveness.cli.{_OWN_EXITS[words[0]]}")
+        return int(module.main(words[1:], f"{PROGRAM} {words[0]}"))
     lazy.preload(_Commands, words)
     try:
         has_stdout = screen.open_missing_streams(around.fs)

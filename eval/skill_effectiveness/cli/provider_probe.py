@@ -5,6 +5,7 @@ Both outcomes are exit 0 and neither is a pass: the matrix stays `causal_core_un
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -20,14 +21,16 @@ from skill_effectiveness.cli.examination import (
 )
 from skill_effectiveness.cli.interruption import told_how_to_go_on
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - typer reads the annotations
+from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.protocol.provider_capability import IsolationOutcome
 from skill_effectiveness.protocol.words import TaskFamily  # noqa: TC001 - typer reads the annotations
 from skill_effectiveness.providers.canary import ProbeCode, ProbeRefused
-from skill_effectiveness.providers.probe import RESULT, SESSIONS, TIMEOUT_SECONDS, ProbeOrder, probe
+from skill_effectiveness.providers.probe import CLAIM, RESULT, SESSIONS, TIMEOUT_SECONDS, ProbeOrder, probe
 
 if TYPE_CHECKING:
     from skill_effectiveness.protocol.provider_capability import ProviderCapabilityResult
+    from skill_effectiveness.providers import Provider
 
 _TOLD: Final = {
     IsolationOutcome.CONTAMINATED: "The second session named a canary it was never told: sessions of this "
@@ -63,15 +66,25 @@ def provider_probe(  # one parameter per option is what a command line is
     programs = {"codex": codex_path, "claude": claude_path, "opencode": opencode_path, "kimi": kimi_path}
     program = matching_program(provider, programs, {})
     # Before the folder is made: whoever names a program that is not there finds nothing to clean up.
-    bound = ADAPTERS[provider].at(absolute(program or provider), around=around)
+    adapter: Provider = ADAPTERS[provider].at(absolute(program or provider), around=around)
+    bound = adapter.for_model(model, around)
     with (
         PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout()) as root,
         crash.kept_in(root),
-        told_how_to_go_on(screen.complain, lambda: "the folder is spent, so probe again in a new one."),
+        told_how_to_go_on(screen.complain, partial(_going_on, root)),
     ):
         found = probe(ProbeOrder(model, task_family, timeout_seconds), bound, root, told=_tell)
     screen.complain(_TOLD[found.isolation_outcome])
     screen.results(_values(found), as_json=as_json)
+
+
+def _going_on(root: PrivateRoot) -> str:
+    """What to do after a signal."""
+    try:
+        claimed = root.exists(CLAIM)
+    except EvidenceError:
+        claimed = True  # a new folder is right in either case
+    return "the folder is spent, so probe again in a new one." if claimed else "give the same command again."
 
 
 def _tell(number: int) -> None:

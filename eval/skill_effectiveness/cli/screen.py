@@ -131,6 +131,18 @@ def line(text: str) -> None:
     _to_stdout(f"{neutral(text)}\n")
 
 
+def raw(data: bytes) -> None:
+    """Bytes on stdout as they are: lines of a contract that forwards what is stored.
+
+    Raises:
+        BrokenPipeError, StdoutLostError: see `results`.
+    """
+    with _writing():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
 def flush() -> None:
     """Let what others have printed reach stdout too.
 

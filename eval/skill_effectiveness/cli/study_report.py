@@ -19,7 +19,7 @@ from skill_effectiveness.studies.analysis.conclusions import Word
 from skill_effectiveness.studies.report_files import PAGE, REPORT
 from skill_effectiveness.studies.reporting import RESULTS_PATH, report_study
 from skill_effectiveness.studies.results import SYNTHETIC_TIER
-from skill_effectiveness.studies.sentences import three_sentences
+from skill_effectiveness.studies.sentences import CONTENT_EFFECT, three_sentences
 
 if TYPE_CHECKING:
     from skill_effectiveness.studies.results import Results
@@ -122,8 +122,8 @@ def report_values(results: Results, place: str, *, as_json: bool) -> dict[str, o
 
 
 def tell_sentences(results: Results) -> None:
-    """Estimate, cost and what would decide, for people."""
-    for sentence in three_sentences(results):
+    """Estimate, cost, what would decide, and what no report can answer yet, for people."""
+    for sentence in (*three_sentences(results), CONTENT_EFFECT):
         screen.complain(sentence)
     if results.verdict.verdict_tier == SYNTHETIC_TIER:
         screen.complain(

@@ -68,6 +68,10 @@ which would do anything for the user.
 """
 
 
+_NEW: Final = ("/dev", "/run")
+"""Where a temporary folder or a checkout may lie, and what is empty inside."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sandbox:
     """Bubblewrap as it is on this machine.
@@ -113,8 +117,11 @@ class Sandbox:
             folder: its working folder, absolute.
             writable: folders and files, absolute and without links, that are there.
         """
-        shown = ["--ro-bind", "/", "/"]
-        return [*self._walls(), *shown, *_own_places(), *_binds("--bind", writable), *_inside(folder, argv)]
+        hidden = [folder] if any(folder.is_relative_to(place) for place in _NEW) else []
+        shown = ["--ro-bind", "/", "/", *_own_places(), *_binds("--ro-bind", hidden)]
+        # Places of ours may lie in a new place, so that is closed once they are laid.
+        named = [*_binds("--bind", writable), "--remount-ro", "/run"]
+        return [*self._walls(), *shown, *named, *_inside(folder, argv)]
 
     def working(
         self, argv: Sequence[str], *, folder: Path, readable: Iterable[Path], writable: Iterable[Path]
@@ -124,14 +131,16 @@ class Sandbox:
         Args:
             argv: the program by absolute path, and its arguments; it lies in the system or in `readable`.
             folder: its working folder, absolute; it lies in one that is named.
-            readable: folders and files, absolute and without links, that can be read.
+            readable: folders and files, absolute, that can be read; what lies in the system can be anyway.
             writable: the same, that can be read and written; one that lies in a readable one can be written,
                 and one that lies in another writable one too.
         """
         system = [word for place in SYSTEM for word in ("--ro-bind-try", place, place)]
         shown = ["--tmpfs", "/", *system, *_own_places(), "--tmpfs", "/tmp"]  # noqa: S108 - a new one, inside
-        named = [*_binds("--ro-bind", readable), *_binds("--bind", writable)]
-        return [*self._walls(), *shown, *named, "--remount-ro", "/", *_inside(folder, argv)]
+        further = [place for place in readable if not any(place.is_relative_to(known) for known in SYSTEM)]
+        named = [*_binds("--ro-bind", further), *_binds("--bind", writable)]
+        closed = ["--remount-ro", "/run", "--remount-ro", "/"]
+        return [*self._walls(), *shown, *named, *closed, *_inside(folder, argv)]
 
     def _walls(self) -> list[str]:
         walls = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"]
@@ -140,7 +149,7 @@ class Sandbox:
 
 def _own_places() -> list[str]:
     run = [word for place in RUN_SHOWN for word in ("--ro-bind-try", place, place)]
-    return ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run", *run, "--remount-ro", "/run"]
+    return ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run", *run]
 
 
 def _binds(option: str, places: Iterable[Path]) -> list[str]:

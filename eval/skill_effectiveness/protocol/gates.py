@@ -127,6 +127,11 @@ class MinimumEffects(FrozenModel):
     delegation: Rate
 
 
+COMPARISONS_ALLOWED: Final = "owner_bundle_only"
+CONTENT_UNANSWERABLE: Final = "ccl_specific_content_unanswerable"
+"""What a report compares and what it prints in the place of a content effect, while a control is pending."""
+
+
 class PendingActiveControl(FrozenModel):
     """No fair opponent exists yet (controls.md section 6).
 

@@ -9,6 +9,7 @@ from skill_effectiveness.protocol.event_rows import HostResidualRow, SkillEvents
 from skill_effectiveness.protocol.gates import PilotGates
 from skill_effectiveness.protocol.manifests import ProfileManifest, SkillContentManifest
 from skill_effectiveness.protocol.policy import LicencePolicy
+from skill_effectiveness.protocol.provider_capability import ProviderCapabilityResult
 from skill_effectiveness.protocol.registry_plan import ProfilePlan, SkillContentPlan
 from skill_effectiveness.protocol.smoke_fixture import SmokeFixture
 from skill_effectiveness.protocol.tasks import HeldOutTask, TaskRecord, TaskReference
@@ -35,5 +36,6 @@ def published_models() -> dict[str, type]:
         "skill-events-row.schema.json": SkillEventsRow,
         "skill-event-fixtures.schema.json": EventFixtures,
         "capability-probe.schema.json": CapabilityProbe,
+        "provider-capability-result.schema.json": ProviderCapabilityResult,
         "smoke-fixture.schema.json": SmokeFixture,
     }

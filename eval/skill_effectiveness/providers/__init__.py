@@ -6,6 +6,7 @@ Source: providers.md.
 from __future__ import annotations
 
 from skill_effectiveness.providers.base import Provider
+from skill_effectiveness.providers.binding import ProviderBinding
 from skill_effectiveness.providers.calls import (
     MODEL_ID,
     RETRYABLE,
@@ -21,12 +22,14 @@ from skill_effectiveness.providers.calls import (
     WarningCode,
     WorkCall,
 )
+from skill_effectiveness.providers.claude import ClaudeProvider
 from skill_effectiveness.providers.codex import CodexProvider
+from skill_effectiveness.providers.command import CommandProvider, CommandSettings
 from skill_effectiveness.providers.errors import ProviderCode, ProviderError, ReplyError
 from skill_effectiveness.providers.events import Notice, NoticeKind, TurnFailed
 from skill_effectiveness.providers.mount import Mount
 from skill_effectiveness.providers.recording import Recording
-from skill_effectiveness.providers.registry import ADAPTERS, holding
+from skill_effectiveness.providers.registry import ADAPTERS, family_of, holding
 from skill_effectiveness.providers.replies import one_json_object
 from skill_effectiveness.providers.simulated import ShownTruth, SimulatedReviewer, SimulatedSettings
 from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
@@ -39,13 +42,17 @@ __all__ = [
     "CallKind",
     "CallOutcome",
     "CallWarning",
+    "ClaudeProvider",
     "CodexProvider",
+    "CommandProvider",
+    "CommandSettings",
     "Ending",
     "JudgeCall",
     "Mount",
     "Notice",
     "NoticeKind",
     "Provider",
+    "ProviderBinding",
     "ProviderCode",
     "ProviderError",
     "ProviderErrorKind",
@@ -61,6 +68,7 @@ __all__ = [
     "Usage",
     "WarningCode",
     "WorkCall",
+    "family_of",
     "holding",
     "one_json_object",
 ]

@@ -1,4 +1,4 @@
-"""How a program is started for one call, and what is known once it is gone: the words between shell and adapter.
+"""How a program is started for one call, and what is known once it is gone: between shell and adapter.
 
 Source: providers.md P4, P13 and sections 2 to 5.
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from skill_effectiveness.providers.calls import SandboxKind, WarningCode
+from skill_effectiveness.providers.calls import CallWarning, SandboxKind, WarningCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,10 +101,12 @@ class Told:
     Attributes:
         events: appended to those of the stream, as if they had been told at its end.
         export: for the recording: what the program wrote about its session elsewhere.
+        warnings: what else the record should say.
     """
 
     events: tuple[Event, ...] = ()
     export: bytes | None = field(default=None, repr=False)
+    warnings: tuple[CallWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

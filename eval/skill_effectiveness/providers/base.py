@@ -98,8 +98,8 @@ class Provider(ABC):
         A provider that takes nothing from there is itself.
 
         Raises:
-            ProviderError: `invalid_call`: the configuration does not have the model, or not so that
-                exactly one model of one provider follows from it.
+            ProviderError: `invalid_call`: it does not follow from the model id, or from the configuration,
+                which model of which provider is meant.
             FileError: the configuration cannot be read.
         """
         del model, around

@@ -1,4 +1,4 @@
-"""What a provider takes from the user's own configuration, frozen, so that every call of a record has the same.
+"""What a provider takes from the user's own configuration, frozen: every call of a record has the same.
 
 Source: calibration.md sections 6 and 7; providers.md section 5.
 """

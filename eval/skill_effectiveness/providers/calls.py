@@ -119,6 +119,8 @@ class WarningCode(StrEnum):
     started; the text is the reason. `watch_lost`: nobody watched over the program to its end.
     `prompt_too_long`: the program takes prompts as arguments only, and this cannot be one.
     `requisite_missing`: another program that this one needs is not there; the text names it.
+    `mount_unsupported`: nobody knows how the program could be given skills or instructions. `real_home`: the
+    program ran in the user's own home, because its login lives there.
     """
 
     PROVIDER_NOTICE = "provider_notice"
@@ -136,6 +138,8 @@ class WarningCode(StrEnum):
     WATCH_LOST = "watch_lost"
     PROMPT_TOO_LONG = "prompt_too_long"
     REQUISITE_MISSING = "requisite_missing"
+    MOUNT_UNSUPPORTED = "mount_unsupported"
+    REAL_HOME = "real_home"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +225,9 @@ class WorkCall:
         timeout_seconds: from the start of the call until it has to be over.
         answer_schema: JSON Schema of the one object that is the answer; `None` for free text.
         mount: what an arm gives the agent; with `None` it sees no skill and no instructions of the user's.
+        read_roots: where the program is run in the sandbox of `execution`, all it can read beside the system,
+            itself, its session and the working copy, absolute; `None` for the whole file system. A program
+            with a sandbox of its own, or without any, is not limited by it: the outcome's `sandbox` says so.
 
     Raises:
         ProviderError: `invalid_call`.
@@ -232,10 +239,13 @@ class WorkCall:
     timeout_seconds: float
     answer_schema: Mapping[str, object] | None = field(default=None, repr=False)
     mount: Mount | None = None
+    read_roots: tuple[Path, ...] | None = None
 
     def __post_init__(self) -> None:
         _demand_askable(self.prompt, self.model, self.timeout_seconds)
         _demand_absolute(self.working_copy, "working copy")
+        for root in self.read_roots or ():
+            _demand_absolute(root, "read root")
         if self.answer_schema is not None:
             _demand_schema(self.answer_schema)
 

@@ -36,7 +36,6 @@ from skill_effectiveness.providers.events import (
     ModelReported,
     Notice,
     NoticeKind,
-    Refusal,
     SessionStarted,
     SurfaceDiffers,
     ToolActivity,
@@ -46,7 +45,6 @@ from skill_effectiveness.providers.events import (
     Unanswered,
     Unknown,
     Unreadable,
-    UsageReported,
 )
 from skill_effectiveness.providers.usage import UNKNOWN_USAGE
 
@@ -84,10 +82,13 @@ class ProviderVocabulary:
         error_kind: the kind of trouble in a sentence of the provider.
         silent_kind: the kind of trouble of a program that failed without a word on stdout; `None` when it
             gave no reason either.
+        by_file: whether the answer comes by a file alone, and no stream is read, so that there is no session
+            and no marker to look for in one.
     """
 
     error_kind: Callable[[str], ProviderErrorKind]
     silent_kind: Callable[[ProcessResult], ProviderErrorKind | None]
+    by_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,10 @@ class Classification:
 
 def classify(facts: CallFacts, vocabulary: ProviderVocabulary) -> Classification:
     """The one word for how a call ended."""
-    found = _by_violation(facts) or _by_process(facts.process) or _by_silence(facts, vocabulary)
-    return found or _by_stream(facts, vocabulary) or _by_turn(facts)
+    found = _by_violation(facts) or _by_process(facts.process)
+    if found is None and not vocabulary.by_file:
+        found = _by_silence(facts, vocabulary) or _by_stream(facts, vocabulary)
+    return found or _by_word(facts.events) or _by_turn(facts, vocabulary)
 
 
 def outcome_of(facts: CallFacts, vocabulary: ProviderVocabulary) -> CallOutcome:
@@ -172,33 +175,39 @@ def _by_silence(facts: CallFacts, vocabulary: ProviderVocabulary) -> Classificat
     return Classification(Ending.STREAM_INVALID) if kind is None else _provider_error(kind)
 
 
+_WORDS: Final = ((Declined, Ending.REFUSED), (AnswerInvalid, Ending.ANSWER_INVALID))
+"""Words of a program's own for why there is no answer."""
+
+
 def _by_stream(facts: CallFacts, vocabulary: ProviderVocabulary) -> Classification | None:
     """A stream that cannot be trusted as a whole, or one that tells of the provider's error."""
     events = facts.events
     broken = facts.process.unterminated or any(isinstance(event, Unreadable) for event in events)
-    if broken or len(_sessions(events)) != 1:
-        return Classification(Ending.STREAM_INVALID)
     failures = [event for event in events if isinstance(event, TurnFailed)]
+    # A program that fails before it has a session to name says what failed all the same.
+    fewest = 0 if failures else 1
+    if broken or not fewest <= len(_sessions(events)) <= 1:
+        return Classification(Ending.STREAM_INVALID)
     if failures:
         return _provider_error(failures[-1].kind or vocabulary.error_kind(failures[-1].message))
-    if any(isinstance(event, Declined) for event in events):
-        return Classification(Ending.REFUSED)
-    if any(isinstance(event, AnswerInvalid) for event in events):
-        return Classification(Ending.ANSWER_INVALID)
-    turn = _last_turn(events)
-    # An error that was told is a warning, and final only where it alone explains a turn without a result.
-    if turn.trouble is not None and not (turn.completed and (turn.answered or turn.refused)):
-        return _provider_error(vocabulary.error_kind(turn.trouble))
     return None
 
 
-def _by_turn(facts: CallFacts) -> Classification:
+def _by_word(events: Sequence[Event]) -> Classification | None:
+    for word, ending in _WORDS:
+        if any(isinstance(event, word) for event in events):
+            return Classification(ending)
+    return None
+
+
+def _by_turn(facts: CallFacts, vocabulary: ProviderVocabulary) -> Classification:
     turn = _last_turn(facts.events)
+    # An error that was told is a warning, and final only where it alone explains a turn without a result.
+    if turn.trouble is not None and not (turn.completed and turn.answered):
+        return _provider_error(vocabulary.error_kind(turn.trouble))
     ended_well = facts.process.ended is Ended.LINGERED or facts.process.exit_code == 0
     if not ended_well or not turn.completed:
         return Classification(Ending.STREAM_INVALID)
-    if turn.refused:
-        return Classification(Ending.REFUSED)
     if not turn.answered:
         return Classification(Ending.NO_ANSWER)
     return Classification(Ending.SUCCESS, answer=turn.answer)
@@ -213,7 +222,6 @@ class _LastTurn:
     """The last turn: its last message, its last trouble, and whether its terminal marker stands."""
 
     completed: bool = False
-    refused: bool = False
     answer: str = ""
     trouble: str | None = None
 
@@ -230,15 +238,13 @@ def _last_turn(events: Iterable[Event]) -> _LastTurn:
             case TurnStarted():
                 turn = _LastTurn()
             case Message(text):
-                turn = replace(turn, completed=False, refused=False, answer=text)
+                turn = replace(turn, completed=False, answer=text)
             case Notice(NoticeKind.ERROR, message):
                 turn = replace(turn, trouble=message)
             case TurnCompleted():
                 turn = replace(turn, completed=True)
             case Unanswered():
                 turn = replace(turn, completed=True, answer="")
-            case Refusal():
-                turn = replace(turn, completed=True, refused=True, answer="")
             case _:
                 continue
     return turn
@@ -248,14 +254,8 @@ def _sessions(events: Iterable[Event]) -> frozenset[str]:
     return frozenset(event.session_id for event in events if isinstance(event, SessionStarted))
 
 
-def _told_usage(events: Sequence[Event]) -> Usage:
-    """The counters of the whole session, else those at the last terminal marker.
-
-    The latter only if the model was not asked again after it.
-    """
-    reported = [event.usage for event in events if isinstance(event, UsageReported)]
-    if reported:
-        return reported[-1]
+def _told_usage(events: Iterable[Event]) -> Usage:
+    """The counters at the last terminal marker, unless the model was asked again after it."""
     turns = [event for event in events if isinstance(event, TurnStarted | TurnCompleted | TurnFailed)]
     last = turns[-1] if turns else None
     return last.usage if isinstance(last, TurnCompleted) else UNKNOWN_USAGE

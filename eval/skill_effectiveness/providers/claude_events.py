@@ -123,6 +123,8 @@ class ClaudeEvents:
         self._surface = surface
         self._formed = formed
         self._begun = False
+        self._session: str | None = None
+        self._model_spoke_last = True
         self._read: Mapping[str, Callable[[Document], list[Event] | None]] = {
             "system": self._system,
             "assistant": self._assistant,
@@ -140,7 +142,15 @@ class ClaudeEvents:
         events = [Unknown(kind)] if read is None else read(document)
         if events is None:
             return [Unreadable(line, "shape")]
-        return [*self._unannounced(kind), *_session(document), *events]
+        return [*self._unannounced(kind), *self._named(document), *events]
+
+    def _named(self, document: Document) -> list[Event]:
+        """Every event names its session; it is told once, and again where it changes."""
+        session = _session_id(document)
+        if session is None or session == self._session:
+            return []
+        self._session = session
+        return [SessionStarted(session)]
 
     def _unannounced(self, kind: str) -> list[Event]:
         """What comes before the surface was told comes from a session that nothing is known of."""
@@ -172,7 +182,7 @@ class ClaudeEvents:
         return [Unknown(f"system/{subtype}")] if read is None else read(document)
 
     def _init(self, document: Document) -> list[Event] | None:
-        if not list(_session(document)):
+        if _session_id(document) is None:
             return None
         self._begun = True
         model = document.get("model")
@@ -187,7 +197,8 @@ class ClaudeEvents:
         blocks = message.get("content")
         if not isinstance(blocks, list):
             return None
-        if model == _SYNTHETIC:
+        self._model_spoke_last = model != _SYNTHETIC
+        if not self._model_spoke_last and _only_text(blocks):
             return [Notice(NoticeKind.REMARK, _words(blocks))]
         return [TurnStarted(), ModelReported(model), *(self._block(block) for block in blocks)]
 
@@ -235,7 +246,9 @@ class ClaudeEvents:
             return [TurnFailed(message, _told_kind(document, message))]
         if self._formed:
             return _formed_answer(document)
-        return [Message(text)] if isinstance(text, str) else None
+        if not isinstance(text, str):
+            return None
+        return [Message(text)] if self._model_spoke_last else []
 
 
 _REFUSED_VALUE: Final = frozenset(
@@ -253,10 +266,9 @@ _SILENT_BLOCKS: Final = frozenset({"text", "redacted_thinking"})
 """Types of content that are no tool; every other one is, also one that was never heard of."""
 
 
-def _session(document: Document) -> Iterator[Event]:
+def _session_id(document: Document) -> str | None:
     session = document.get("session_id")
-    if isinstance(session, str) and 0 < len(session) <= _LONGEST_ID:
-        yield SessionStarted(session)
+    return session if isinstance(session, str) and 0 < len(session) <= _LONGEST_ID else None
 
 
 def _formed_answer(result: Document) -> list[Event] | None:
@@ -277,6 +289,10 @@ def _went_well(result: Document) -> bool:
         and result.get("api_error_status") is None
         and result.get("api_error") is None
     )
+
+
+def _only_text(blocks: list[JsonValue]) -> bool:
+    return all(isinstance(block, dict) and block.get("type") == "text" for block in blocks)
 
 
 def _words(blocks: list[JsonValue]) -> str:

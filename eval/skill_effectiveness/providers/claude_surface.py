@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ANSWER_TOOL: Final = "StructuredOutput"
 """The tool by which an answer of a demanded form is given; it does nothing else."""
 
-_PLUGINS: Final = frozenset({"cc-plugin-agents-md", "cc-plugin-privacy", "cc-plugin-plugin-authoring"})
+BUILT_IN_PLUGINS: Final = ("cc-plugin-agents-md", "cc-plugin-privacy", "cc-plugin-plugin-authoring")
 _SKILLS: Final = frozenset(
     {
         "batch",
@@ -206,7 +206,7 @@ def _plugins(value: JsonValue, surface: Surface) -> str | None:
         origin = _origin(plugin)
         if surface.plugin is not None and origin == (*surface.plugin, "inline"):
             mounted += 1
-        elif origin is None or origin[0] not in _PLUGINS or origin[1:] != ("builtin", "builtin"):
+        elif origin is None or origin[0] not in BUILT_IN_PLUGINS or origin[1:] != ("builtin", "builtin"):
             return "more than the built-in ones"
     return None if mounted == (surface.plugin is not None) else "lacks what was mounted"
 

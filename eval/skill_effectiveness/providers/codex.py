@@ -1,4 +1,4 @@
-"""Codex: judge and read calls through `codex exec --json`.
+"""Codex: judge, read and work calls through `codex exec --json`.
 
 Source: providers.md sections 1 and 2.
 
@@ -10,6 +10,11 @@ tool was seen. Signs are every item that is not a message, reasoning or an error
 complaints on stderr about tool calls it refused. Three things leave no sign: a command that the sandbox
 refuses, an image that is looked at, and what a server does by itself.
 
+In a work call the sandbox is asked for with the working copy and the session's temporary folder writable; the
+program itself keeps `.git` in it from being written. What an arm gives lies in the private CODEX_HOME, which
+commands can read and not change. Instructions and skills of the working copy itself belong to the task and
+enter, those of folders around it do not.
+
 What this adapter cannot do: turn down the program's own retries. They belong to the definition of a model
 provider, and the built-in one cannot be overridden without replacing it (`model_providers contains reserved
 built-in provider IDs`). Its retry events are recorded (P11); what bounds them is the wall limit. The model
@@ -20,12 +25,12 @@ is read by the program whatever is asked.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from skill_effectiveness.evidence.faults import StrictCode, StrictError
+from skill_effectiveness.evidence.faults import StrictError
+from skill_effectiveness.evidence.laying import lay_file, lay_folder
 from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.providers.calls import CallKind, ProviderErrorKind, SandboxKind
 from skill_effectiveness.providers.classification import ProviderVocabulary
@@ -39,6 +44,7 @@ from skill_effectiveness.providers.events import (
     Progress,
     Reasoning,
     SessionStarted,
+    SkillRead,
     ToolActivity,
     TurnCompleted,
     TurnFailed,
@@ -47,6 +53,8 @@ from skill_effectiveness.providers.events import (
     Unreadable,
 )
 from skill_effectiveness.providers.login import Login
+from skill_effectiveness.providers.loose import loose_members
+from skill_effectiveness.providers.mount import SKILL_FILE, lay_skills
 from skill_effectiveness.providers.stream import StreamReader
 from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
 
@@ -55,8 +63,9 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.execution import ProcessResult
-    from skill_effectiveness.providers.calls import JudgeCall, ReadCall
+    from skill_effectiveness.providers.calls import JudgeCall, ReadCall, WorkCall
     from skill_effectiveness.providers.command_line import Aftermath, CallSession
+    from skill_effectiveness.providers.mount import Mount
     from skill_effectiveness.providers.stream import Document
 
 
@@ -83,6 +92,20 @@ def read_event(document: Document, line: bytes) -> list[Event]:
         return _item_events(kind, document["item"], line)
     event = _SESSION_EVENTS[kind](document) if kind in _SESSION_EVENTS else Unknown(kind)
     return [Unreadable(line, "shape") if event is None else event]
+
+
+_SKILL_FILE: Final = re.compile(rf"([^\s/'\"]+)/{re.escape(SKILL_FILE)}\b")
+
+
+def _skills_read(item: Document) -> list[Event]:
+    """The skills whose file a command names.
+
+    The program has no skill tool, so this is all that can be observed of one, and it proves nothing: a skill
+    that a prompt names reaches the model without any event.
+    """
+    command = item.get("command")
+    named = _SKILL_FILE.findall(command) if isinstance(command, str) else []
+    return [SkillRead(name) for name in dict.fromkeys(named)]
 
 
 def _thread(document: Document) -> Event | None:
@@ -124,7 +147,7 @@ def _item_events(kind: str, item: JsonValue, line: bytes) -> list[Event]:
     if kind not in _ITEM_EVENTS:
         return [*events, Unknown(kind)]
     if events:
-        return events
+        return [*events, *_skills_read(item)] if kind == "item.completed" else events
     if kind != "item.completed":
         return [Progress(item_type)]
     text = item.get("message" if item_type == "error" else "text")
@@ -162,40 +185,16 @@ def _counter(value: JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-_REFUSED_VALUE: Final = frozenset(
-    {
-        StrictCode.DUPLICATE_KEY,
-        StrictCode.LONE_SURROGATE,
-        StrictCode.NONCHARACTER,
-        StrictCode.NUMBER_RANGE,
-        StrictCode.NON_FINITE,
-        StrictCode.NOT_AN_OBJECT,
-    }
-)
-"""Refusals of a value in text that is JSON, and within the limits of size and depth."""
-
-
 def salvage(error: StrictError, line: bytes) -> list[Event]:
     """A tool item in a line that is not strict JSON.
 
     The program itself writes web searches with two members `id` in one object, so the strict reader alone
     would miss a tool.
     """
-    if not {fault.code for fault in error.faults} <= _REFUSED_VALUE:
-        return []
-    document = json.loads(
-        line.decode(), object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str
-    )
-    items = document.named("item") if isinstance(document, _Pairs) else []
-    types = [kind for item in items if isinstance(item, _Pairs) for kind in item.named("type")]
-    return [ToolActivity(str(kind)) for kind in types if str(kind) not in _SILENT_ITEMS]
-
-
-class _Pairs(list[tuple[str, object]]):
-    """An object with all its members, also those that share a name."""
-
-    def named(self, name: str) -> list[object]:
-        return [value for key, value in self if key == name]
+    document = loose_members(error, line)
+    items = [] if document is None else document.objects("item")
+    types = [str(kind) for item in items for kind in item.named("type")]
+    return [ToolActivity(kind) for kind in types if kind not in _SILENT_ITEMS]
 
 
 _TOOL_COMPLAINT: Final = re.compile(rb"^\S+ +ERROR codex_core::tools::router: ", re.MULTILINE)
@@ -291,6 +290,8 @@ It reads neither OPENAI_API_KEY nor OPENAI_BASE_URL, so both stay out.
 """
 
 _LOGIN_FILE: Final = "auth.json"
+_SKILLS: Final = "skills"
+_INSTRUCTIONS: Final = "AGENTS.md"
 _SCHEMA_FILE: Final = "answer-schema.json"
 
 
@@ -306,12 +307,29 @@ def read_argv(program: Path, model: str, schema: Path | None) -> list[str]:
     its skills stay out. The web is no part of a checkout.
     """
     unled = ("-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false")
-    return _argv(program, model, schema, (*unled, "-c", 'web_search="disabled"'))
+    return _argv(program, model, schema, (*unled, *_NO_WEB))
 
 
-def _argv(program: Path, model: str, schema: Path | None, settings: tuple[str, ...]) -> list[str]:
+def work_argv(program: Path, model: str, schema: Path | None) -> list[str]:
+    """The arguments of a work call, whose working folder is the working copy; free text without a schema.
+
+    Instructions and skills are looked for in the private CODEX_HOME and in the working copy itself, never in
+    the folders around it, and the program's own skills stay out. Commands may write the working copy and the
+    session's temporary folder.
+    """
+    own = ("-c", "project_root_markers=[]", "-c", "skills.bundled.enabled=false")
+    shut = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
+    return _argv(program, model, schema, (*own, *shut, *_NO_WEB), sandbox="workspace-write")
+
+
+_NO_WEB: Final = ("-c", 'web_search="disabled"')
+
+
+def _argv(
+    program: Path, model: str, schema: Path | None, settings: tuple[str, ...], *, sandbox: str = "read-only"
+) -> list[str]:
     session = ["--json", "--ephemeral", "--ignore-user-config", "--skip-git-repo-check"]
-    surface = ["--sandbox", "read-only", "--color", "never"]
+    surface = ["--sandbox", sandbox, "--color", "never"]
     asked = ["--model", model, *(("--output-schema", str(schema)) if schema else ())]
     # Without this the program waits five seconds at its end for a server that may not be reachable.
     quick = ["-c", "analytics.enabled=false"]
@@ -333,7 +351,7 @@ class CodexProvider(CommandLine):
     session_label: ClassVar[str] = "ephemeral"
     tool_label: ClassVar[str] = "read-only-observed-none"
     json_fence: ClassVar[bool] = False
-    call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.JUDGE, CallKind.READ})
+    call_kinds: ClassVar[frozenset[CallKind]] = frozenset(CallKind)
     session_variables: ClassVar[Mapping[str, str]] = {
         "HOME": "{home}",
         "CODEX_HOME": "{config}",
@@ -361,9 +379,26 @@ class CodexProvider(CommandLine):
         file = None if schema is None else session.folders.publish(_SCHEMA_FILE, schema)
         return _asked(read_argv(self.executable.path, call.model, file), call.checkout, call.prompt)
 
+    def to_work(self, call: WorkCall, session: CallSession) -> Asked:
+        """See `CommandLine`; what the mount gives lies in the private CODEX_HOME."""
+        schema = call.schema_bytes()
+        file = None if schema is None else session.folders.publish(_SCHEMA_FILE, schema)
+        if call.mount is not None:
+            _lay(call.mount, session)
+        return _asked(work_argv(self.executable.path, call.model, file), call.working_copy, call.prompt)
+
     def told_after(self, after: Aftermath) -> Told:
         """See `CommandLine`: what stderr shows and the stream does not."""
         return Told(tuple(read_stderr(after.process.stderr)))
+
+
+def _lay(mount: Mount, session: CallSession) -> None:
+    fs, config = session.around.fs, session.folders.config
+    if mount.skills:
+        lay_folder(fs, config / _SKILLS)
+        lay_skills(fs, mount, config / _SKILLS)
+    if mount.instructions is not None:
+        lay_file(fs, config / _INSTRUCTIONS, mount.instructions.encode())
 
 
 def _asked(argv: list[str], folder: Path, prompt: str) -> Asked:

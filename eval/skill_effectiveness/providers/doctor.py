@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import FileError
 from skill_effectiveness.execution import ExecutableError
+from skill_effectiveness.providers.command import CommandProvider
 from skill_effectiveness.providers.command_line import CommandLine
 from skill_effectiveness.providers.registry import ADAPTERS
 
@@ -83,7 +84,11 @@ class Diagnosis:
 
 def programs() -> Mapping[str, type[CommandLine]]:
     """Every adapter of a program that is found by the provider's name, by that name."""
-    return {name: kind for name, kind in ADAPTERS.items() if issubclass(kind, CommandLine)}
+    return {
+        name: kind
+        for name, kind in ADAPTERS.items()
+        if issubclass(kind, CommandLine) and kind is not CommandProvider
+    }
 
 
 def diagnose(adapter: type[Provider], path: Path | None, around: Surroundings) -> Diagnosis:

@@ -14,6 +14,7 @@ class ProviderCode(StrEnum):
 
     CALL_KIND_UNSUPPORTED = "call_kind_unsupported"
     INVALID_CALL = "invalid_call"
+    INVALID_COMMAND = "invalid_command"
     INVALID_TRUTH = "invalid_truth"
     NO_PROGRAM = "no_program"
     REPLY_INVALID = "reply_invalid"

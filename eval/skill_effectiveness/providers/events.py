@@ -86,29 +86,6 @@ class Unanswered:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """The provider's own marker that the model refused; never guessed from text. It ends a turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """The program's own record of the session disagrees with its stream, or lacks what it must hold.
-
-    Attributes:
-        about: a short word of the adapter's for what disagrees, such as `agent`.
-    """
-
-    about: str
-
-
-@dataclass(frozen=True, slots=True)
-class UsageReported:
-    """Counters of the whole session, told outside a terminal marker; the last ones count above all others."""
-
-    usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
 class Message:
     """A finished message of the model."""
 
@@ -211,6 +188,7 @@ Event: TypeAlias = (
     | Declined
     | AnswerInvalid
     | SurfaceDiffers
+    | Unanswered
     | Message
     | Reasoning
     | Notice

@@ -22,7 +22,6 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -36,7 +35,7 @@ from skill_effectiveness.providers.errors import ProviderCode, ProviderError
 from skill_effectiveness.providers.login import Login
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.evidence.surroundings import Surroundings
@@ -228,9 +227,9 @@ def _table(document: Mapping[str, JsonValue], section: str, name: str) -> Mappin
 
 
 def _one_name(table: Mapping[str, JsonValue], *members: str, whose: str) -> str:
-    """The text that the first of these members has which is there; another one must not contradict it."""
-    told = {value for member in members if (value := table.get(member)) is not None}
-    name = told.pop() if len(told) == 1 else None
+    """The text that these members have, one or all of them; they must not contradict each other."""
+    told = [value for member in members if (value := table.get(member)) is not None]
+    name = told[0] if told and all(value == told[0] for value in told) else None
     if not isinstance(name, str) or not name.strip():
         raise _unusable(f"{whose} does not have exactly one {members[0]} there")
     return name

@@ -19,10 +19,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.evidence.faults import StrictCode, StrictError
+from skill_effectiveness.evidence.faults import StrictError
 from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.providers.calls import ProviderErrorKind
 from skill_effectiveness.providers.classification import ProviderVocabulary
@@ -42,9 +41,12 @@ from skill_effectiveness.providers.events import (
     Unknown,
     Unreadable,
 )
+from skill_effectiveness.providers.loose import loose_members
 from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.execution import ProcessResult
     from skill_effectiveness.providers.stream import Document
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 
 # The stream.
 
-_SESSION_ID: Final = re.compile(r"session_[A-Za-z0-9-]{1,128}")
+SESSION_ID: Final = re.compile(r"session_[A-Za-z0-9-]{1,128}")
 _UNNAMED: Final = "unnamed"
 
 
@@ -82,7 +84,7 @@ def _meta(document: Document, line: bytes) -> list[Event]:
             return [Notice(NoticeKind.RETRY, message) if isinstance(message, str) else _unreadable(line)]
         case "session.resume_hint":
             session = document.get("session_id")
-            if not isinstance(session, str) or not _SESSION_ID.fullmatch(session):
+            if not isinstance(session, str) or not SESSION_ID.fullmatch(session):
                 return [_unreadable(line)]
             return [SessionStarted(session), TurnCompleted(UNKNOWN_USAGE)]
         case str():
@@ -124,37 +126,13 @@ def _unreadable(line: bytes) -> Unreadable:
     return Unreadable(line, "shape")
 
 
-_REFUSED_VALUE: Final = frozenset(
-    {
-        StrictCode.DUPLICATE_KEY,
-        StrictCode.LONE_SURROGATE,
-        StrictCode.NONCHARACTER,
-        StrictCode.NUMBER_RANGE,
-        StrictCode.NON_FINITE,
-        StrictCode.NOT_AN_OBJECT,
-    }
-)
-"""Refusals of a value in text that is JSON, and within the limits of size and depth."""
-
-
 def salvage(error: StrictError, line: bytes) -> list[Event]:
     """A tool in a line that is not strict JSON, such as one with half a character in a tool's result."""
-    if not {fault.code for fault in error.faults} <= _REFUSED_VALUE:
-        return []
-    document = json.loads(
-        line.decode(), object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str
-    )
-    if not isinstance(document, _Pairs):
+    document = loose_members(error, line)
+    if document is None:
         return []
     used = document.named("tool_calls") or "tool" in document.named("role")
     return [_no_name()] if used else []
-
-
-class _Pairs(list[tuple[str, object]]):
-    """An object with all its members, also those that share a name."""
-
-    def named(self, name: str) -> list[object]:
-        return [value for key, value in self if key == name]
 
 
 # What stderr says, and what its words mean.
@@ -166,10 +144,8 @@ _OPENING: Final = "error: failed to run prompt: "
 _FILTERED: Final = "Provider safety policy blocked the response."
 _BAD_OPTION: Final = re.compile(rb"^error: (?:unknown option|option '[^']*' argument)", re.MULTILINE)
 
-_TOLD: Final = re.compile(
-    r"(?P<code>[a-z_]+\.[a-z_.]+): (?:(?P<status>[0-9]{3}) )?(?P<words>.*)", re.DOTALL
-)
-"""A code of the program's, the status of the server where there is one, and words that may be the server's."""
+_TOLD: Final = re.compile(r"(?P<code>[a-z_]+\.[a-z_.]+): (?:(?P<status>[0-9]{3}) )?(?P<words>.*)", re.DOTALL)
+"""A code of the program's, the server's status where there is one, and words that may be the server's."""
 
 _CODES: Final[Mapping[str, ProviderErrorKind]] = {
     "provider.rate_limit": ProviderErrorKind.RATE_LIMITED,
@@ -251,22 +227,29 @@ VOCABULARY: Final = ProviderVocabulary(error_kind=error_kind, silent_kind=silent
 
 _USAGE_RECORD: Final = "usage.record"
 _REQUEST: Final = "llm.request"
+_READ_RECORDS: Final = (_USAGE_RECORD, _REQUEST)
 _COUNTERS: Final = ("inputOther", "inputCacheRead", "inputCacheCreation", "output")
 
 
 def wire_records(files: Iterable[bytes]) -> list[Document]:
-    """The records of a session's wire files; a line that is none, as after a crash, is left out."""
-    return [record for data in files for line in data.split(b"\n") if (record := _record(line)) is not None]
+    """The records of usage and of requests in a session's wire files.
+
+    A line that is no record, as after a crash, is left out. Most lines hold what was said, and are not read.
+    """
+    return [
+        record
+        for data in files
+        for line in data.split(b"\n")
+        if any(kind.encode() in line for kind in _READ_RECORDS) and (record := _record(line)) is not None
+    ]
 
 
 def _record(line: bytes) -> Document | None:
-    if not line:
-        return None
     try:
         value = read_json(line, Profile.DOCUMENT)
     except StrictError:
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and value.get("type") in _READ_RECORDS else None
 
 
 def wire_usage(records: Iterable[Document]) -> Usage:
@@ -306,5 +289,3 @@ def other_models(records: Iterable[Document], alias: str) -> list[Event]:
         if isinstance(kind := record.get("type"), str) and kind in members
     ]
     return [ModelReported(model) for model in dict.fromkeys(asked) if model != alias]
-
-

@@ -22,17 +22,26 @@ if TYPE_CHECKING:
     from skill_effectiveness.execution import ProcessResult
     from skill_effectiveness.providers.asking import Asked, CallSession, Told
     from skill_effectiveness.providers.calls import CallOutcome, Cancelled
+    from skill_effectiveness.providers.stream import Bounds
+
+
+_EXPORT: Final = BOUNDS[CallKind.WORK]
+"""A session as a whole may be one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A call of any kind, as far as this shell has to know it."""
+    """A call of any kind, as far as this shell has to know it.
+
+    `readable` is all that can be read inside a sandbox, or `None` for everything.
+    """
 
     kind: CallKind
     model: str
     seconds: float
     ask: Callable[[CallSession], Asked]
     cancelled: Cancelled
+    readable: tuple[Path, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +51,16 @@ class Walls:
     word: SandboxKind
     sandbox: Sandbox | None = None
     writable: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] | None = None
 
     @classmethod
-    def of(cls, asked: Asked, session: CallSession, linked: Iterable[Path]) -> Self:
+    def of(
+        cls,
+        asked: Asked,
+        session: CallSession,
+        linked: Iterable[Path],
+        readable: tuple[Path, ...] | None = None,
+    ) -> Self:
         """What is around a call; `linked` are the real files behind the login."""
         sandbox = None if asked.writable is None else Sandbox.found(session.around)
         if sandbox is None or asked.writable is None:
@@ -52,13 +68,15 @@ class Walls:
         fs = session.around.fs
         with reported("a folder of the call", reading=True):
             named = [Path(fs.resolve(str(place))) for place in asked.writable]
-        return cls(SandboxKind.BUBBLEWRAP, sandbox, (*session.folders.folders, *linked, *named))
+        return cls(SandboxKind.BUBBLEWRAP, sandbox, (*session.folders.folders, *linked, *named), readable)
 
     def around(self, argv: Sequence[str], folder: Path) -> Sequence[str]:
         """The argument vector that runs a program inside."""
         if self.sandbox is None:
             return argv
-        return self.sandbox.reading(argv, folder=folder, writable=self.writable)
+        if self.readable is None:
+            return self.sandbox.reading(argv, folder=folder, writable=self.writable)
+        return self.sandbox.working(argv, folder=folder, readable=self.readable, writable=self.writable)
 
 
 class Running:
@@ -88,6 +106,7 @@ class Running:
         return self._run(
             self._asked.argv,
             self._asked.stdin,
+            self._bounds,
             on_line=self.log.take,
             cancelled=lambda: self.log.doomed or self._order.cancelled(),
         )
@@ -102,7 +121,7 @@ class Running:
             return outcome
         found = sum(child.survivors for child in self._further)
         alive = sum(child.unkilled for child in self._further)
-        warnings = [*outcome.warnings]
+        warnings = [*outcome.warnings, *told.warnings]
         warnings += [CallWarning(WarningCode.PROCESSES_LEFT, str(found))] if found else []
         warnings += [CallWarning(WarningCode.PROCESSES_ALIVE, str(alive))] if alive else []
         recording = Recording(self.log.taken + process.unterminated, process.stderr, told.export)
@@ -123,7 +142,7 @@ class Running:
             kept.append(line + b"\n")
             return False
 
-        process = self._run(argv, b"", on_line=keep, cancelled=self._order.cancelled)
+        process = self._run(argv, b"", _EXPORT, on_line=keep, cancelled=self._order.cancelled)
         self._further.append(process)
         return Output(process, b"".join(kept) + process.unterminated)
 
@@ -134,6 +153,7 @@ class Running:
         self,
         argv: Sequence[str],
         stdin: bytes,
+        bounds: Bounds,
         *,
         on_line: Callable[[bytes], bool],
         cancelled: Cancelled,
@@ -143,7 +163,7 @@ class Running:
             cwd=self._asked.folder,
             env={**self._session.environment, **self._asked.environment},
             stdin=stdin,
-            limits=call_limits(self._left(), self._bounds),
+            limits=call_limits(self._left(), bounds),
             on_line=on_line,
             cancelled=cancelled,
             around=self._session.around,

@@ -1,7 +1,7 @@
 """Skill calls and task calls of one recording, in order, to the row that a study keeps.
 
-Source: controls.md section 8. What a call looks like is for each driver's extractor to know; counting them and
-saying what cannot be told is done here, once.
+Source: controls.md section 8. What a call looks like is for each driver's extractor to know; counting them
+and saying what cannot be told is done here, once.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from skill_effectiveness.providers.events import (
     Event,
     Flood,
     Message,
-    Refusal,
+    SurfaceDiffers,
     ToolActivity,
     TurnCompleted,
     TurnFailed,
@@ -80,9 +80,12 @@ def nothing_salvaged(error: StrictError, line: bytes) -> list[Event]:
 
 @dataclass(frozen=True, slots=True)
 class StreamReader:
-    """What the lines of one stream mean; see `EventLog` for both."""
+    """What the lines of one stream mean; see `EventLog` for both.
 
-    read: Callable[[Document, bytes], list[Event]]
+    Without `read` nothing does: lines are kept under the same limits, and never looked at.
+    """
+
+    read: Callable[[Document, bytes], list[Event]] | None
     salvage: Callable[[StrictError, bytes], list[Event]] = nothing_salvaged
 
 
@@ -90,7 +93,7 @@ class EventLog:
     """The events of one call, in order.
 
     Args:
-        read: what one document means in the adapter's stream.
+        read: what one document means in the adapter's stream; `None`: no line is looked at.
         salvage: what can be told against the call from a line that is not strict JSON; it is asked only then,
             its events are kept before the `Unreadable` one, and it can make nothing better, because an
             unreadable line never leads to a success.
@@ -101,7 +104,7 @@ class EventLog:
 
     def __init__(
         self,
-        read: Callable[[Document, bytes], list[Event]],
+        read: Callable[[Document, bytes], list[Event]] | None,
         salvage: Callable[[StrictError, bytes], list[Event]],
         lines_most: int = LINES_MOST,
         *,
@@ -117,6 +120,7 @@ class EventLog:
         self._events: list[Event] = []
         self._turn_over = False
         self._tool_used = False
+        self._other_surface = False
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -130,8 +134,11 @@ class EventLog:
 
     @property
     def doomed(self) -> bool:
-        """Whether the program has to be stopped: a tool it must not use, or more said than it may."""
-        return (self._tool_used and self._tools_end_it) or self._lines_left < 0
+        """Whether the program has to be stopped.
+
+        A tool it must not use, another session than was asked for, or more said than it may.
+        """
+        return (self._tool_used and self._tools_end_it) or self._other_surface or self._lines_left < 0
 
     def take(self, line: bytes) -> bool:
         """Take in one line without its LF; True while the last turn is over."""
@@ -144,7 +151,9 @@ class EventLog:
             self._events.append(event)
             if isinstance(event, ToolActivity):
                 self._tool_used = True
-            if isinstance(event, TurnCompleted | TurnFailed | Unanswered | Refusal):
+            if isinstance(event, SurfaceDiffers):
+                self._other_surface = True
+            if isinstance(event, TurnCompleted | TurnFailed | Unanswered):
                 self._turn_over = True
             elif isinstance(event, TurnStarted | Message):
                 self._turn_over = False
@@ -156,6 +165,8 @@ class EventLog:
             self._events.append(Flood())
 
     def _events_of(self, line: bytes) -> list[Event]:
+        if self._read is None:
+            return []
         try:
             document = cast("Document", read_json(line, self._profile, want_object=True))
         except StrictError as error:

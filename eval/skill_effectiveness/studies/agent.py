@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from skill_effectiveness.studies.file_trees import HeldTree
 from skill_effectiveness.studies.rows import Usage
 
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.protocol.event_rows import HostResidualRow, SkillEventsRow
     from skill_effectiveness.studies.attempt_records import AttemptOrder
+    from skill_effectiveness.studies.file_trees import Oddity
     from skill_effectiveness.studies.plan import PlanTask
     from skill_effectiveness.studies.rewards import Reward
     from skill_effectiveness.studies.state import SlotState
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 Cancelled = Callable[[], bool]
 """Asked now and then during an attempt; True stops it."""
-
-Files = Mapping[str, bytes]
-"""Content by path below the working copy."""
 
 AssayResult = Literal["passed", "failed", "not_applicable"]
 
@@ -59,6 +57,7 @@ class AttemptResult:
         model_reported: None where nothing reports it.
         usage: as far as it was told.
         files: what lies in the working copy; None when nothing was collected.
+        oddities: what lies there and cannot be kept: pipes, devices, links that lead out.
         residual: whether anything of the treatment lay about.
         events: skill events of the recording.
         observed: of its isolation.
@@ -71,7 +70,8 @@ class AttemptResult:
     detail: str | None = None
     model_reported: str | None = None
     usage: Usage = field(default_factory=Usage)
-    files: Files | None = field(default_factory=lambda: MappingProxyType({}))
+    files: HeldTree | None = field(default_factory=lambda: HeldTree.of_files({}))
+    oddities: tuple[Oddity, ...] = ()
     observed: Observed = field(default_factory=Observed)
     stream: bytes | None = None
     stderr: bytes | None = None
@@ -98,5 +98,5 @@ class TestedAgent(Protocol):
     def assay(self, batch: int, phase: str, arm: Arm) -> AssayResult:
         """Whether an arm's agent is shown what it should be, and nothing else (section 4)."""
 
-    def grade(self, task: PlanTask, files: Files) -> tuple[Reward, Reward]:
+    def grade(self, task: PlanTask, files: HeldTree) -> tuple[Reward, Reward]:
         """Grade a tree twice, each time on a copy of its own."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skill_effectiveness.studies.chance import Chance
-from skill_effectiveness.studies.drivers import frozen_driver
+from skill_effectiveness.studies.drivers import bound_provider, frozen_driver
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.runtime import runtime_manifest_hash
 from skill_effectiveness.studies.simulated_driver import SimulatedAgent
+from skill_effectiveness.studies.working_agent import WorkingAgent
 
 if TYPE_CHECKING:
     from skill_effectiveness.studies.agent import TestedAgent
@@ -31,6 +32,5 @@ def bound_agent(study: StudyRoot) -> TestedAgent:
         sentence = "another version of this program made the plan; use that one, or plan anew."
         raise StudyError(StudyCode.PLAN_CHANGED, "/runtime_manifest_hash", sentence)
     if not file.driver.simulated:
-        sentence = f"this version cannot let {file.driver.provider} work on tasks."
-        raise StudyError(StudyCode.DRIVER_UNSUPPORTED, "/driver/provider", sentence)
+        return WorkingAgent(study, bound_provider(file, study.around))
     return SimulatedAgent(study.plan, file.simulated_settings(), Chance(study.seed()), study.around)

@@ -1,7 +1,7 @@
 """One attempt on disk: carried out, published so that it is there whole or not at all, and read again.
 
 ```
-attempts/<slot>/a<M>/    collected/…  tree.json  stream.jsonl  stderr.bin  exit.json
+attempts/<slot>/a<M>/    collected/…  tree.json  oddities.jsonl  stream.jsonl  stderr.bin  exit.json
 ```
 
 `exit.json` is written last. Whoever finds it has the whole attempt and pays nobody a second time; a folder
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence import writes
-from skill_effectiveness.evidence.canonical import digest_bytes
+from skill_effectiveness.evidence.canonical import digest_bytes, dump_line
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, RootCode, RootError
 from skill_effectiveness.evidence.journal_rows import row_time
@@ -26,17 +26,19 @@ from skill_effectiveness.studies.attempt_records import (
     read_exit,
 )
 from skill_effectiveness.studies.errors import StudyCode, StudyError
-from skill_effectiveness.studies.file_trees import EntryKind, FileTree, TreeEntry, read_listing
+from skill_effectiveness.studies.file_trees import HeldTree, read_listing
 from skill_effectiveness.studies.spending import over_limit
 from skill_effectiveness.studies.words import EndClass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from skill_effectiveness.evidence.root import PrivateRoot
     from skill_effectiveness.protocol.gates import Budgets
-    from skill_effectiveness.studies.agent import AttemptResult, Files
+    from skill_effectiveness.studies.agent import AttemptResult
     from skill_effectiveness.studies.attempt_records import AttemptOrder
+    from skill_effectiveness.studies.file_trees import Oddity
     from skill_effectiveness.studies.state import AttemptState, SlotState
     from skill_effectiveness.trials.models import ConsumedBudget
 
@@ -44,27 +46,13 @@ ATTEMPTS: Final = "attempts"
 COLLECTED: Final = "collected"
 EXIT: Final = "exit.json"
 TREE: Final = "tree.json"
+ODDITIES: Final = "oddities.jsonl"
 STREAM: Final = "stream.jsonl"
 STDERR: Final = "stderr.bin"
 LARGEST_RESULT: Final = 268_435_456
 """Bytes that an attempt may leave in all."""
 
 RESULT_SIZE: Final = "result_size"
-
-
-def tree_of(files: Files) -> FileTree:
-    """The tree of collected files, as it is listed and digested."""
-    folders = {
-        "/".join(parts[:depth])
-        for parts in (path.split("/") for path in files)
-        for depth in range(1, len(parts))
-    }
-    made = [TreeEntry(folder, EntryKind.FOLDER) for folder in folders]
-    made += [
-        TreeEntry(path, EntryKind.FILE, size=len(data), sha256=digest_bytes(data))
-        for path, data in files.items()
-    ]
-    return FileTree.of(made)
 
 
 def judged(
@@ -94,8 +82,8 @@ def judged(
 
 
 def _size(result: AttemptResult) -> int:
-    files = result.files or {}
-    return sum(map(len, files.values())) + len(result.stream or b"") + len(result.stderr or b"")
+    files = () if result.files is None else result.files.tree.files
+    return sum(entry.size for entry in files) + len(result.stream or b"") + len(result.stderr or b"")
 
 
 class AttemptFolders:
@@ -136,7 +124,7 @@ class AttemptFolders:
         """
         ended, detail = judged_as
         files = None if detail == RESULT_SIZE else result.files
-        tree = None if files is None else tree_of(files)
+        tree = None if files is None else files.tree
         document = AttemptExit(
             schema_version=1,
             artifact_contract=EXIT_CONTRACT,
@@ -161,6 +149,8 @@ class AttemptFolders:
             if files is not None and tree is not None:
                 _lay_down(folder, files)
                 folder.publish(TREE, tree.listing)
+            if result.oddities:
+                folder.publish(ODDITIES, _oddity_lines(result.oddities))
             if detail != RESULT_SIZE:
                 for name, data in ((STREAM, result.stream), (STDERR, result.stderr)):
                     if data is not None:
@@ -208,7 +198,7 @@ class AttemptFolders:
         """The exit of a slot's last attempt; errors as `found`."""
         return self.found(slot.slot, slot.attempts[-1]) if slot.attempts else None
 
-    def files(self, slot: int, attempt: AttemptState) -> Files:
+    def files(self, slot: int, attempt: AttemptState) -> HeldTree:
         """What an attempt left, held against the digest in the journal.
 
         Raises:
@@ -219,22 +209,27 @@ class AttemptFolders:
             listing = folder.read(TREE)
             if digest_bytes(listing) != attempt.tree:
                 raise _foreign(slot)
-            held = {}
-            for entry in read_listing(listing).files:
+            tree, held = read_listing(listing), {}
+            for entry in tree.files:
                 *parents, name = (COLLECTED, *entry.path.split("/"))
                 with folder.child(*parents) as inner:
                     held[entry.path] = inner.read(name)
                 if digest_bytes(held[entry.path]) != entry.sha256:
                     raise _foreign(slot)
-        return held
+        return HeldTree(tree, lambda entry: held[entry.path])
 
 
-def _lay_down(folder: PrivateRoot, files: Files) -> None:
+def _lay_down(folder: PrivateRoot, files: HeldTree) -> None:
+    """The files of a tree, privately; which are links, and which may be executed, its list says."""
     folder.child(COLLECTED, create=True).close()
-    for path, data in files.items():
-        *parents, name = (COLLECTED, *path.split("/"))
+    for entry in files.tree.files:
+        *parents, name = (COLLECTED, *entry.path.split("/"))
         with folder.child(*parents, create=True) as inner:
-            inner.publish(name, data)
+            inner.publish(name, files.blob(entry))
+
+
+def _oddity_lines(oddities: Sequence[Oddity]) -> bytes:
+    return b"".join(dump_line({"path": found.path, "kind": str(found.kind)}) for found in oddities)
 
 
 def _foreign(slot: int) -> StudyError:

@@ -34,13 +34,16 @@ from skill_effectiveness.calibration.standing import LicenceStatus, demand_one_w
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.execution import ExecutableError
 from skill_effectiveness.protocol.arm_errors import ArmError
+from skill_effectiveness.protocol.registries import RegistrySchema
 from skill_effectiveness.protocol.tasks import TaskError
 from skill_effectiveness.providers import ProviderError
+from skill_effectiveness.providers.driving import tells_cost
 from skill_effectiveness.studies.drivers import drivable, frozen_driver
 from skill_effectiveness.studies.errors import StudyError
 from skill_effectiveness.studies.frozen import freeze_study
 from skill_effectiveness.studies.task_checks import TaskChecks, check_task
 from skill_effectiveness.studies.words import SIMULATED, Arm, Sandbox
+from skill_effectiveness.studies.workplace import holds_a_repository
 from skill_effectiveness.trials.leaks import LeakKind, LeakRules, scan
 
 if TYPE_CHECKING:
@@ -116,8 +119,6 @@ class CheckReport:
 _TASK_CHECKS: Final = (CheckName.ORACLE, CheckName.NOTHING, CheckName.FORGED)
 _FIXED: Final = ("/tests", "/logs", "/solution")
 _AFTER: Final = r"(?=[/\s\"'`;:)\]}|&<>]|$)"
-PRICED: Final = frozenset({SIMULATED})
-"""Providers whose calls have a known cost in this version."""
 
 
 def check_study(
@@ -199,7 +200,24 @@ def _driver(loaded: LoadedStudy) -> CheckResult:
     if not drivable(provider):
         told = f"/driver/provider: this version cannot let {provider} work on tasks; use {SIMULATED}."
         return _result(CheckName.DRIVER, [told])
-    return _result(CheckName.DRIVER, [])
+    return _result(CheckName.DRIVER, [] if loaded.study.driver.simulated else list(_undrivable(loaded)))
+
+
+def _undrivable(loaded: LoadedStudy) -> Iterator[str]:
+    """What a real agent cannot be given or proved here."""
+    if loaded.study.registry is RegistrySchema.SKILL_CONTENT:
+        yield (
+            "/registry: the isolation of a real agent is not proved here, as the causal tier demands; use "
+            "paired-profile."
+        )
+    for arm, payload in loaded.payloads.items():
+        if payload.hooks:
+            yield f"/arms/{arm}/hooks: hooks cannot be given to a real agent; take them out."
+    for task in loaded.tasks:
+        if task.environment_env:
+            yield f"task {task.task_id}: environment.env cannot be given to a real agent; take it out."
+        if holds_a_repository(task.environment):
+            yield f"task {task.task_id}: environment/ holds a .git, whose history may tell; take it out."
 
 
 def _model(loaded: LoadedStudy) -> CheckResult:
@@ -211,7 +229,8 @@ def _model(loaded: LoadedStudy) -> CheckResult:
 
 def _price(loaded: LoadedStudy) -> CheckResult:
     budgets = loaded.study.budgets
-    if loaded.study.driver.provider in PRICED:
+    provider = loaded.study.driver.provider
+    if provider == SIMULATED or tells_cost(provider):
         return _result(CheckName.PRICE, [])
     findings = [
         f"/budgets/{name}/cost_units: the cost of this model is not known and cannot be limited; write null."

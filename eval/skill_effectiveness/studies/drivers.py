@@ -1,7 +1,7 @@
 """The tested agent as a plan freezes it.
 
-This version drives the simulated agent alone. Another is frozen here once its adapter holds calls that work
-on tasks: by the digest of its program and the version it states.
+A simulated one is a name and its settings. Any other is a program, by the digest of its bytes and the version
+it states, whose adapter holds calls that work on tasks.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from skill_effectiveness.studies.words import SIMULATED
 
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.surroundings import Surroundings
+    from skill_effectiveness.providers import Provider
     from skill_effectiveness.studies.study_file import StudyFile
 
 SIMULATED_VERSION: Final = "simulated-1"
@@ -43,12 +44,26 @@ def demand_drivable(provider: str, where: str) -> None:
         raise StudyError(StudyCode.DRIVER_UNSUPPORTED, where, sentence)
 
 
+def bound_provider(study: StudyFile, around: Surroundings) -> Provider:
+    """The adapter of a study's driver, bound to its program as it is now.
+
+    Raises:
+        StudyError: `driver_unsupported`.
+        ExecutableError, EvidenceError: the program cannot be bound.
+    """
+    driver = study.driver
+    demand_drivable(driver.provider, "/driver/provider")
+    if driver.executable is None:
+        sentence = "a driver that is not simulated is a program; name it by its absolute path."
+        raise StudyError(StudyCode.DRIVER_UNSUPPORTED, "/driver/executable", sentence)
+    return ADAPTERS[driver.provider].at(Path(driver.executable), around=around)
+
+
 def frozen_driver(study: StudyFile, around: Surroundings) -> PlanDriver:
     """The driver of a study as it is now.
 
     Raises:
-        StudyError: `driver_unsupported`.
-        ExecutableError, EvidenceError: its program cannot be bound.
+        StudyError, ExecutableError, EvidenceError: as `bound_provider`.
     """
     driver = study.driver
     settings = digest_object(dict(driver.settings))
@@ -60,11 +75,7 @@ def frozen_driver(study: StudyFile, around: Surroundings) -> PlanDriver:
             model=driver.model,
             settings_hash=settings,
         )
-    adapter = ADAPTERS.get(driver.provider)
-    if adapter is None or CallKind.WORK not in adapter.call_kinds or driver.executable is None:
-        sentence = f"this version cannot let {driver.provider} work on tasks; use {SIMULATED}."
-        raise StudyError(StudyCode.DRIVER_UNSUPPORTED, "/driver/provider", sentence)
-    program = adapter.at(Path(driver.executable), around=around).identify(around)
+    program = bound_provider(study, around).identify(around)
     return PlanDriver(
         provider=driver.provider,
         executable_hash=program.sha256,

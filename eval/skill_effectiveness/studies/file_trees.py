@@ -280,6 +280,22 @@ class HeldTree:
     blob: Callable[[TreeEntry], bytes]
 
     @classmethod
+    def of_files(cls, files: Mapping[str, bytes]) -> Self:
+        """A tree of these files, none of them executable, and of the folders they need."""
+        held = dict(files)
+        folders = {
+            "/".join(parts[:depth])
+            for parts in (path.split("/") for path in held)
+            for depth in range(1, len(parts))
+        }
+        made = [TreeEntry(folder, EntryKind.FOLDER) for folder in folders]
+        made += [
+            TreeEntry(path, EntryKind.FILE, size=len(data), sha256=digest_bytes(data))
+            for path, data in held.items()
+        ]
+        return cls(FileTree.of(made), lambda entry: held[entry.path])
+
+    @classmethod
     def on_disk(cls, fs: FileSystem, folder: Path, tree: FileTree) -> Self:
         """A folder that was scanned and is read when its files are wanted."""
         return cls(tree, lambda entry: read_file(fs, folder, entry))

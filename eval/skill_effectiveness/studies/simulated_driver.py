@@ -26,6 +26,7 @@ from skill_effectiveness.protocol.event_rows import HostResidualRow, ResidualSta
 from skill_effectiveness.protocol.registries import RegistrySchema
 from skill_effectiveness.studies.agent import AttemptResult, Observed
 from skill_effectiveness.studies.endings import STOPPED, drawn_before
+from skill_effectiveness.studies.file_trees import HeldTree
 from skill_effectiveness.studies.rewards import FAILED, read_reward
 from skill_effectiveness.studies.rows import Usage
 from skill_effectiveness.studies.study_file import SimulatedSettings
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.evidence.surroundings import Surroundings
-    from skill_effectiveness.studies.agent import AssayResult, Cancelled, Files
+    from skill_effectiveness.studies.agent import AssayResult, Cancelled
     from skill_effectiveness.studies.attempt_records import AttemptOrder
     from skill_effectiveness.studies.chance import Chance
     from skill_effectiveness.studies.plan import PlanTask, StudyPlan
@@ -194,7 +195,7 @@ class SimulatedAgent:
             detail=detail,
             model_reported=OTHER_MODEL if found.ended is EndClass.VOID else told.model,
             usage=usage,
-            files=_left(found) if found.ended in _LEAVE_A_TREE else {},
+            files=HeldTree.of_files(_left(found) if found.ended in _LEAVE_A_TREE else {}),
             residual=HostResidualRow(
                 schema_version=1,
                 event_contract="host-residual-v1",
@@ -231,7 +232,7 @@ class SimulatedAgent:
         del batch, phase, arm
         return "not_applicable"
 
-    def grade(self, task: PlanTask, files: Files) -> tuple[Reward, Reward]:
+    def grade(self, task: PlanTask, files: HeldTree) -> tuple[Reward, Reward]:
         """What the answer says of itself, read twice; the task's own tests would see no work."""
         del task
         return _graded(files), _graded(files)
@@ -242,9 +243,11 @@ def _left(found: Simulated) -> dict[str, bytes]:
     return {ANSWER: b'{"reward":' + (b"1" if found.passed else b"0") + b',"solved":' + passed + b"}\n"}
 
 
-def _graded(files: Files) -> Reward:
+def _graded(files: HeldTree) -> Reward:
+    answer = files.tree.find(ANSWER)
     try:
-        value = read_json(files.get(ANSWER, b""), Profile.DOCUMENT, want_object=True)
+        data = b"" if answer is None else files.blob(answer)
+        value = read_json(data, Profile.DOCUMENT, want_object=True)
     except EvidenceError:
         return FAILED
     reward = value.get("reward") if isinstance(value, dict) else None

@@ -37,9 +37,10 @@ from skill_effectiveness.trials.store import OUTCOME_FOLDER, read_document
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.root import PrivateRoot
     from skill_effectiveness.evidence.strict import JsonValue
-    from skill_effectiveness.studies.agent import AttemptResult, Files, TestedAgent
+    from skill_effectiveness.studies.agent import AttemptResult, TestedAgent
     from skill_effectiveness.studies.attempt_records import AttemptExit
     from skill_effectiveness.studies.attempts import AttemptFolders
+    from skill_effectiveness.studies.file_trees import HeldTree
     from skill_effectiveness.studies.frozen import FrozenStudy
     from skill_effectiveness.studies.plan import StudyPlan
     from skill_effectiveness.studies.rewards import Grading
@@ -288,7 +289,7 @@ def _write_grades(folder: PrivateRoot, grading: Grading) -> None:
             folder.replace(name, dump_line(grade_json(grade)))
 
 
-def _outcome(slot: Slot, exit_: AttemptExit, files: Files) -> dict[str, JsonValue]:
+def _outcome(slot: Slot, exit_: AttemptExit, files: HeldTree) -> dict[str, JsonValue]:
     """What a trial shows for itself; the payload alone is for reviewers and tells nothing of the arm."""
     return {
         "schema_version": 1,
@@ -304,9 +305,9 @@ def _outcome(slot: Slot, exit_: AttemptExit, files: Files) -> dict[str, JsonValu
     }
 
 
-def judge_payload(files: Files) -> dict[str, JsonValue]:
+def judge_payload(files: HeldTree) -> dict[str, JsonValue]:
     """What a reviewer is shown of a tree: its files in the order of their names."""
-    shown: list[JsonValue] = [_shown(path, data) for path, data in sorted(files.items())]
+    shown: list[JsonValue] = [_shown(entry.path, files.blob(entry)) for entry in files.tree.files]
     return {"files": shown}
 
 

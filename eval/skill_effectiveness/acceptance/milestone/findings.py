@@ -48,8 +48,8 @@ class Finding(BaseModel):
 def merge(first: Iterable[Finding], second: Iterable[Finding]) -> tuple[Finding, ...]:
     """One finding per id out of those of pass A and those of pass B.
 
-    File, line, text and kind are the first copy's, the severity is the higher one, and a blocking impact takes
-    the place of one that does not block. Which pass ended first has no say.
+    File, line, text and kind are the first copy's, the severity is the higher one, and a blocking impact
+    takes the place of one that does not block, or of none. Which pass ended first has no say.
     """
     merged: dict[str, Finding] = {}
     for finding in (*first, *second):
@@ -60,9 +60,8 @@ def merge(first: Iterable[Finding], second: Iterable[Finding]) -> tuple[Finding,
 
 def _joined(held: Finding, other: Finding) -> Finding:
     severity = min(held.severity, other.severity, key=lambda each: each.value)
-    impact = held.impact
-    if not _impact_blocks(held.impact) and (_impact_blocks(other.impact) or held.impact is None):
-        impact = other.impact
+    displaced = _impact_blocks(other.impact) and not _impact_blocks(held.impact)
+    impact = other.impact if displaced else held.impact
     return held.model_copy(update={"severity": severity, "impact": impact})
 
 

@@ -37,7 +37,7 @@ class Reading:
 
 
 def reading_of(outcome: CallOutcome) -> Reading:
-    """What an outcome shows of its call; an engine whose stream is not read shows neither tools nor tokens."""
+    """What an outcome shows of its call; a stream that is not read shows neither tools nor tokens."""
     return Reading(_commands(outcome.events), outcome.usage.input_tokens, outcome.latency_ms / 1000)
 
 

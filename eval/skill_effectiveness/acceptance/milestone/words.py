@@ -95,16 +95,29 @@ class QaWord(StrEnum):
 
 
 class Role(StrEnum):
-    """What an engine is asked to be; the role stands in both rows of its call."""
+    """What an engine is asked to be; the role stands in both rows of its call.
 
-    PASS = "crosscheck-pass"  # noqa: S105 - a word, no password
-    PROBE = "engine-probe"
+    `explorer` reads a checkout, `executor` works in one of its own, `reviewer` is a pass of a crosscheck or
+    what probes it. `unit-check` is no engine: it is a node's commands.
+    """
+
     EXPLORER = "explorer"
-    QA_CAPTURE = "qa-capture"
-    QA_PASS = "qa-pass"  # noqa: S105 - a word, no password
-    QA_RECEIPT = "qa-receipt"
-    CLOSE_FIX = "close-fix"
+    EXECUTOR = "executor"
+    REVIEWER = "reviewer"
     UNIT_CHECK = "unit-check"
+
+
+class Purpose(StrEnum):
+    """What a call is for."""
+
+    CROSSCHECK = "crosscheck"
+    PROBE = "probe"
+    EVIDENCE = "evidence"
+    RESEARCH = "research"
+    CLOSE_FIX = "close_fix"
+    QA_CAPTURE = "qa_capture"
+    QA_PASS = "qa_pass"  # noqa: S105 - a word, no password
+    QA_RECEIPT = "qa_receipt"
 
 
 class RowType(StrEnum):

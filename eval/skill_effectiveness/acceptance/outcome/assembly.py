@@ -75,7 +75,9 @@ class Records:
     @property
     def key(self) -> ClaimKey:
         """Which claim this is."""
-        return ClaimKey(self.issue.repository, self.issue.issue_number, self.attempt.attempt_id, self.revision)
+        return ClaimKey(
+            self.issue.repository, self.issue.issue_number, self.attempt.attempt_id, self.revision
+        )
 
 
 def claimable(attempts: Mapping[str, Attempt], attempt_id: str) -> Attempt:
@@ -169,7 +171,7 @@ def _verifier(checks: tuple[CheckResult, ...], attempt: Attempt, policy: Reposit
 
 
 def _independent(check: CheckResult, attempt: Attempt) -> bool:
-    """Whether a known publisher, who did not ask for the work, checked in another session than the agent's."""
+    """Whether a known publisher who did not ask for the work checked, not in the session of the agent."""
     publisher, session = (check.publisher or "").strip(), (check.session or "").strip()
     if not publisher or publisher == (attempt.principal or "").strip():
         return False

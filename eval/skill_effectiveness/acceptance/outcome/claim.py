@@ -107,7 +107,9 @@ def read_claim(data: bytes) -> Claim:
     except EvidenceError as error:
         fault = error.faults[0]
         about = f": {fault.where or '/'} {fault.code.value}"
-        raise OutcomeError(OutcomeCode.CLAIM_INVALID, f"{fault.sentence} Nothing was graded.", about) from error
+        raise OutcomeError(
+            OutcomeCode.CLAIM_INVALID, f"{fault.sentence} Nothing was graded.", about
+        ) from error
 
 
 _OBJECTS: Final[dict[str, object]] = {
@@ -135,7 +137,7 @@ def _objects_of(value: JsonValue) -> list[JsonValue]:
 
 
 def is_present(value: JsonValue) -> bool:
-    """Whether a member says anything: text that is not blank, a container that is not empty, else not null."""
+    """Whether a member says anything: text not blank, a container not empty, anything else not null."""
     if isinstance(value, str):
         return bool(value.strip())
     if isinstance(value, dict | list):
@@ -144,7 +146,7 @@ def is_present(value: JsonValue) -> bool:
 
 
 def criteria_of(claim: Claim) -> tuple[str, ...]:
-    """The acceptance criteria in order; none when the section is missing or holds anything that is no text."""
+    """The acceptance criteria in order; none when the section is missing or holds what is no text."""
     said = claim.issue.sections.acceptance_criteria
     entries = said if isinstance(said, list) else [said]
     criteria = tuple(entry for entry in entries if isinstance(entry, str) and entry.strip())

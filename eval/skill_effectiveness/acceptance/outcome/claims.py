@@ -180,7 +180,7 @@ class _Entries:
 
     @property
     def standing(self) -> Grading:
-        """The grading that the row shows: the newest, but of a claim that closed its issue the one that did."""
+        """The grading that the row shows: the one that closed the issue, else the newest."""
         return self.closed[0] if self.closed else self.gradings[-1][1]
 
 
@@ -220,24 +220,31 @@ class Ledger:
         model = _MODELS.get(row.type)
         if model is None:
             raise LedgerError(row.seq)
-        match validate(model, row.body):
-            case IssueRecord() as issue:
-                self.issues[issue.issue] = issue
-            case Attempt() as attempt:
-                self.attempts[attempt.attempt_id] = attempt
-            case ClosingReference() as reference:
-                self.references.append(reference)
-            case Edge() as edge:
-                self._take_edge(edge, row.time)
-            case Grading() as grading:
-                entries = self._claims.setdefault(grading.key, _Entries([]))
-                entries.gradings.append((row.time, grading))
-            case Intent() as intent:
-                self._pending[intent.intent_id] = intent
-            case Unconfirmed() as unconfirmed:
-                self._pending.pop(unconfirmed.intent_id, None)
-            case Close() as close:
-                self._take_close(close, row)
+        record = validate(model, row.body)
+        match record:
+            case Edge():
+                self._take_edge(record, row.time)
+            case Grading():
+                entries = self._claims.setdefault(record.key, _Entries([]))
+                entries.gradings.append((row.time, record))
+            case Close():
+                self._take_close(record, row)
+            case _:
+                self._keep(record)
+
+    def _keep(self, record: BaseModel) -> None:
+        """Take what says nothing about what was there before."""
+        match record:
+            case IssueRecord():
+                self.issues[record.issue] = record
+            case Attempt():
+                self.attempts[record.attempt_id] = record
+            case ClosingReference():
+                self.references.append(record)
+            case Intent():
+                self._pending[record.intent_id] = record
+            case Unconfirmed():
+                self._pending.pop(record.intent_id, None)
 
     def _take_edge(self, edge: Edge, time: str) -> None:
         self.edges[edge.edge_id] = edge
@@ -246,7 +253,11 @@ class Ledger:
             return
         for key, entries in self._claims.items():
             accepted = entries.standing.state is Result.ACCEPTED
-            if accepted and entries.contradiction is None and (key.issue, key.revision) == (edge.issue, edge.commit):
+            if (
+                accepted
+                and entries.contradiction is None
+                and (key.issue, key.revision) == (edge.issue, edge.commit)
+            ):
                 entries.contradiction = (time, edge.edge_id, edge.said)
 
     def _take_close(self, close: Close, row: Row) -> None:

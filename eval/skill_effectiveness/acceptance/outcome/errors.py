@@ -12,10 +12,10 @@ from typing import Final
 class OutcomeCode(StrEnum):
     """Why nothing was done.
 
-    Input: `claim_invalid`, `record_invalid`, `attempt_conflict` (an attempt that is over says something else),
-    `claim_not_graded` (there is nothing to show or close), the three `claim_attempt_…` and the nine
-    `evidence_…` codes of edges. Undecidable: the others. `issue_unreadable`: the issue could not be read
-    afresh. `close_unconfirmed`: a close was begun, and nobody knows by whom the issue is what it is now.
+    Input: `claim_invalid`, `record_invalid`, `attempt_conflict` (a known attempt is said to be otherwise),
+    `claim_not_graded` (there is nothing to show or close), `run_unreadable`, the three `claim_attempt_…` and
+    the nine `evidence_…` codes of edges. Undecidable: the others. `issue_unreadable`: the issue could not be
+    read afresh. `close_unconfirmed`: a close was begun, and nobody knows by whom the issue is what it is now.
     `run_unreadable`: the events of a loop are missing or damaged.
     """
 

@@ -189,6 +189,8 @@ def _accepted(claim: Claim) -> AcceptedOutcome:
         verifier=claim.verification.verifier.id,
         falsifier=claim.verification.falsifier,
         criteria=tuple(
-            Satisfied(criterion, item.receipt, item.visibility) for criterion, item in found if item is not None
+            Satisfied(criterion, item.receipt, item.visibility)
+            for criterion, item in found
+            if item is not None
         ),
     )

@@ -62,7 +62,8 @@ class IssueRecord(_OfIssue):
     """An issue as it was read, with the digest of its body."""
 
     source: Literal["file", "gh"]
-    body: Annotated[str, Field(max_length=262_144)]
+    # As long as the forge takes; a criterion is no longer than the body it stands in.
+    body: Annotated[str, Field(max_length=65_536)]
     body_digest: Digest
     state: IssueState
     state_reason: Annotated[str, Field(max_length=40)]
@@ -169,7 +170,10 @@ class Edge(_OfIssue):
             raise RuleBroken("The result is no word of this family.")
         if (self.check is not None) is not (self.family is Family.QUALIFICATION):
             raise RuleBroken("A qualification has a check result, and nothing else has one.")
-        if self.check is not None and (self.check.status.value, self.check.commit) != (self.result, self.commit):
+        if self.check is not None and (self.check.status.value, self.check.commit) != (
+            self.result,
+            self.commit,
+        ):
             raise RuleBroken("The check is about another commit, or says something else, than the edge.")
         return self
 

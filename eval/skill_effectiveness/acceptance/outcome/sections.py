@@ -42,19 +42,21 @@ def read_sections(body: str) -> Sections:
     reader = _Reader()
     for line in _LINE_END.split(body):
         reader.take(line)
-    return Sections(**{name: tuple(entries) for name, entries in reader.found.items()})
+    return Sections(
+        **{name: tuple(" ".join(lines) for lines in entries) for name, entries in reader.found.items()}
+    )
 
 
 class _Reader:
     """Takes a body line by line.
 
     Attributes:
-        found: entries of every section whose heading was met.
+        found: entries of every section whose heading was met, each as the lines that it joins.
     """
 
     def __init__(self) -> None:
-        self.found: dict[str, list[str]] = {}
-        self._entries: list[str] | None = None
+        self.found: dict[str, list[list[str]]] = {}
+        self._entries: list[list[str]] | None = None
         self._fence = ""
         # Whether a line without a marker that comes now would go on with a list item.
         self._in_item = False
@@ -101,7 +103,7 @@ class _Reader:
         checkbox = _CHECKBOX.match(rest)
         rest = rest[checkbox.end() :].strip() if checkbox else rest
         if rest and self._entries is not None:
-            self._entries.append(rest)
+            self._entries.append([rest])
         fence = _FENCE.fullmatch(rest) if marker else None
         if fence is not None:
             self._fence = fence["mark"] or fence["other"]
@@ -111,9 +113,9 @@ class _Reader:
         if self._entries is None or not text:
             return
         if self._entries:
-            self._entries[-1] += f" {text}"
+            self._entries[-1].append(text)
         else:
-            self._entries.append(text)
+            self._entries.append([text])
 
 
 def _plain(heading: str) -> str:

@@ -49,6 +49,7 @@ _UNSAFE_FILE: Final = frozenset(
         FileCode.FILE_LINKS,
     }
 )
+_FULL: Final = frozenset({FileCode.NO_SPACE, FileCode.IO_ERROR})
 
 
 class Desk:
@@ -117,7 +118,7 @@ def writing(
         failed: what it is called when a row cannot be written.
 
     Raises:
-        OutcomeError: `store_unsafe`, `store_locked`, `journal_broken`.
+        OutcomeError: `store_unsafe`, `store_locked`, `journal_broken`; `failed` where the disk is full.
     """
     with ExitStack() as stack:
         try:
@@ -131,6 +132,9 @@ def writing(
                 Journal.open(folder, purpose=PURPOSE, state=root, name=JOURNAL, wait=LOCK_SECONDS)
             )
         except EvidenceError as error:
+            if error.code in _FULL:
+                sentence = f"{error.faults[0].sentence} Nothing was stored."
+                raise OutcomeError(failed, sentence) from error
             raise _refused(error) from error
         yield Desk(root, folder, journal, failed)
 
@@ -173,7 +177,10 @@ def _ledger(root: PrivateRoot, folder: PrivateRoot) -> Ledger:
     rows: list[Row] = []
     report = verify_segments(root.around.fs, folder.path / JOURNAL, state=root, on_row=rows.append)
     if not report.sound:
-        if report.status is JournalStatus.UNREADABLE and report.why in {Unreadable.MISSING, Unreadable.NOT_BEGUN}:
+        if report.status is JournalStatus.UNREADABLE and report.why in {
+            Unreadable.MISSING,
+            Unreadable.NOT_BEGUN,
+        }:
             return ledger
         raise _broken(report)
     for row in rows:

@@ -1,0 +1,184 @@
+"""A real agent program as the driver of a study: one work call an attempt (studies.md sections 3 and 4).
+
+Each attempt has a working copy, a configuration home and a temporary folder of its own, made for it from
+frozen inputs and removed once it is over. The arm's treatment is laid by the adapter, and nothing else is:
+what an agent of another arm, or the user's own one, has never comes near it.
+
+What is observed of isolation is what the adapter can say, and that proves nothing to a stranger: sessions are
+fresh, whether a provider remembers is unknown, accesses are not recorded. So a real agent serves the tier
+that waives this proof, and the other is refused when the study is checked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from skill_effectiveness.execution import SessionFolders
+from skill_effectiveness.protocol.event_rows import HOST_RESIDUAL_CONTRACT, HostResidualRow, ResidualStatus
+from skill_effectiveness.providers import CallOutcome, Ending, WorkCall
+from skill_effectiveness.providers.driving import skill_events_of
+from skill_effectiveness.studies.agent import AttemptResult, Observed
+from skill_effectiveness.studies.endings import class_of, wait_before
+from skill_effectiveness.studies.exposure import Exposure
+from skill_effectiveness.studies.grader import ScriptOrder, grade_tree
+from skill_effectiveness.studies.rows import Usage
+from skill_effectiveness.studies.task_folder import ENVIRONMENT
+from skill_effectiveness.studies.words import Arm, EndClass
+from skill_effectiveness.studies.workplace import Collected, collect, lay_workplace
+from skill_effectiveness.trials.models import IsolationEvidence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skill_effectiveness.evidence.strict import JsonValue
+    from skill_effectiveness.providers import Provider
+    from skill_effectiveness.studies.agent import AssayResult, Cancelled
+    from skill_effectiveness.studies.attempt_records import AttemptOrder
+    from skill_effectiveness.studies.file_trees import HeldTree
+    from skill_effectiveness.studies.plan import PlanTask
+    from skill_effectiveness.studies.rewards import Reward
+    from skill_effectiveness.studies.root import StudyRoot
+    from skill_effectiveness.studies.state import SlotState
+    from skill_effectiveness.trials.allocation import Slot
+
+_TREE_LEFT: Final = frozenset(
+    {
+        EndClass.COMPLETED,
+        EndClass.NO_ANSWER,
+        EndClass.CRASHED,
+        EndClass.REFUSED,
+        EndClass.TIMEOUT,
+        EndClass.LIMIT,
+    }
+)
+"""Classes after which what lies in the working copy is kept: the agent had it to itself until then."""
+
+_ONE: Final = 1
+_FRESH: Final = IsolationEvidence(
+    fresh_session=True, forked_from_existing=False, provider_persistence="unverified"
+)
+
+
+class WorkingAgent:
+    """The agent program of a study, bound to what the plan froze.
+
+    Args:
+        study: open and planned; stays the caller's and open as long.
+        provider: the adapter, bound to its program.
+    """
+
+    def __init__(self, study: StudyRoot, provider: Provider) -> None:
+        self._study = study
+        self._plan = study.plan
+        self._provider = provider
+        self._around = study.around
+        self._file = study.study()
+        self._exposure = Exposure(study, provider)
+
+    def told(self, slot: Slot, before: SlotState) -> Mapping[str, JsonValue]:
+        """Which program and model; the same for every slot."""
+        del slot, before
+        frozen = self._plan.driver
+        return {
+            "provider": frozen.provider,
+            "executable_hash": frozen.executable_hash,
+            "cli_version": frozen.cli_version,
+            "model": frozen.model,
+        }
+
+    def wait_before(self, slot: SlotState) -> float:
+        """Longer after each provider error in a row."""
+        return wait_before(slot)
+
+    def attempt(self, order: AttemptOrder, place: str, cancelled: Cancelled) -> AttemptResult:
+        """One attempt; see the module's text."""
+        del place
+        task = self._study.task(order.task_id)
+        environment = self._study.task_files(order.task_id, ENVIRONMENT)
+        began = self._around.monotonic()
+        with SessionFolders(self._around) as session:
+            workplace = lay_workplace(
+                session, self._around.fs, environment, self._study.payload_files(str(order.arm))
+            )
+            call = WorkCall(
+                prompt=task.instruction.decode("utf-8"),
+                working_copy=workplace.app,
+                model=self._plan.driver.model,
+                timeout_seconds=_seconds(order, task.limits.agent_seconds),
+                mount=workplace.mount,
+            )
+            outcome = self._provider.work(call, around=self._around, cancelled=cancelled)
+            ended, detail = class_of(outcome.ending, outcome.error_kind)
+            collected: Collected | None = None
+            if ended in _TREE_LEFT and outcome.ending is not Ending.UNSTARTABLE:
+                collected = collect(self._around.fs, workplace, environment)
+        return self._result(outcome, ended, detail, collected, self._around.monotonic() - began)
+
+    def _result(
+        self,
+        outcome: CallOutcome,
+        ended: EndClass,
+        detail: str | None,
+        collected: Collected | None,
+        seconds: float,
+    ) -> AttemptResult:
+        recording = outcome.recording
+        return AttemptResult(
+            ended=ended,
+            detail=detail if outcome.limit is None else str(outcome.limit),
+            model_reported=outcome.observed_model,
+            usage=_usage(outcome, seconds),
+            files=None if collected is None else collected.files,
+            oddities=() if collected is None else collected.oddities,
+            residual=_residual(self._exposure),
+            events=skill_events_of(self._provider.name, recording),
+            observed=Observed(evidence=_FRESH),
+            stream=None if recording is None else recording.stdout,
+            stderr=None if recording is None else recording.stderr,
+        )
+
+    def assay(self, batch: int, phase: str, arm: Arm) -> AssayResult:
+        """See `exposure`."""
+        return self._exposure.assay(batch, phase, arm)
+
+    def grade(self, task: PlanTask, files: HeldTree) -> tuple[Reward, Reward]:
+        """Run the task's own tests on the tree, twice."""
+        held = self._study.task(task.task_id)
+        order = ScriptOrder(
+            work=files,
+            scripts=self._study.inputs.held(task.grader_hash),
+            workdir=held.workdir,
+            seconds=task.limits.verifier_seconds,
+            sandbox=self._plan.isolation.sandbox,
+            env={**held.environment_env, **held.verifier_env},
+        )
+        return grade_tree(order, around=self._around)
+
+
+def _seconds(order: AttemptOrder, limit: float) -> float:
+    """How long an attempt may take: the task's own limit, and what is left of the trial's budget."""
+    left = order.budget.wall_time_seconds
+    return limit if left is None else min(limit, left)
+
+
+def _usage(outcome: CallOutcome, seconds: float) -> Usage:
+    told = outcome.usage
+    return Usage(
+        input_tokens=told.input_tokens,
+        cached_tokens=told.cached_input_tokens,
+        output_tokens=told.output_tokens,
+        reasoning_tokens=told.reasoning_output_tokens,
+        tool_calls=None,
+        cost_units=told.cost_units,
+        wall_seconds=round(seconds, 3),
+    )
+
+
+def _residual(exposure: Exposure) -> HostResidualRow:
+    """Whether anything of the treatment lay about, as the opening assay of the batch showed it."""
+    return HostResidualRow(
+        schema_version=_ONE,
+        event_contract=HOST_RESIDUAL_CONTRACT,
+        status=ResidualStatus.CLEAN if exposure.shown else ResidualStatus.UNVERIFIED,
+        layers=(),
+    )

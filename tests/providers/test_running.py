@@ -1,0 +1,144 @@
+"""The children of a call, inside a sandbox where there is one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from skill_effectiveness.evidence.surroundings import Surroundings
+from skill_effectiveness.execution import Sandbox
+from skill_effectiveness.providers import (
+    CallKind,
+    Ending,
+    SandboxKind,
+    WorkCall,
+)
+from skill_effectiveness.providers.command_line import (
+    Aftermath,
+    Login,
+    Told,
+)
+from tests.support.fake_program import write_fake
+from tests.support.small_adapter import Place, Small, codes
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+WORKS = Sandbox.found(Surroundings.real()) is not None
+needed = pytest.mark.skipif(not WORKS, reason="bubblewrap is not installed, or may not be used here")
+
+TRY = (
+    "prompt = sys.stdin.buffer.read()\n"
+    "def tried(path):\n"
+    "    try: open(path + '/tried', 'w')\n"
+    "    except OSError: return 'no'\n"
+    "    return 'yes'\n"
+    "say({'answer': ' '.join(map(tried, ['.', folder, os.environ['HOME'], os.environ['SMALL_DATA']]))})"
+)
+
+
+class TestSandboxes:
+    def test_without_one_permissions_are_all_there_is(self, place: Place) -> None:
+        """P13: and the record says so."""
+        place.around = replace(place.around, environ={**place.around.environ, "PATH": str(place.folder)})
+        small = place.small(TRY)
+        small.writable = ()
+        outcome = place.ask(small, CallKind.READ)
+
+        assert outcome.sandbox is SandboxKind.PERMISSIONS_ONLY
+        assert outcome.answer == "yes yes yes yes"
+
+    def test_a_program_with_one_of_its_own_is_run_as_it_is(self, place: Place) -> None:
+        """P13: nothing is wrapped that did not ask for it."""
+        assert place.ask(place.small(TRY), CallKind.READ).answer == "yes yes yes yes"
+
+    @needed
+    @pytest.mark.parametrize(
+        ("kind", "expected"), [(CallKind.READ, "no no yes yes"), (CallKind.WORK, "yes no yes yes")]
+    )
+    def test_inside_only_the_session_and_what_is_named_is_written(
+        self, place: Place, kind: CallKind, expected: str
+    ) -> None:
+        """P13: a reader nothing of the checkout, a worker its working copy."""
+        small = place.small(TRY)
+        small.writable = () if kind is CallKind.READ else (place.folder,)
+        outcome = place.ask(small, kind)
+
+        assert outcome.sandbox is SandboxKind.BUBBLEWRAP
+        assert outcome.answer == expected
+        assert (place.folder / "tried").exists() is (kind is CallKind.WORK)
+
+    @needed
+    def test_a_worker_can_be_kept_from_reading_too(self, place: Place) -> None:
+        """P13 F31: only the system, the program, its session and what is named is there for it."""
+        for name in ("shown", "hidden"):
+            (place.tmp_path / name).mkdir()
+            (place.tmp_path / name / "file").write_text(name)
+        body = (
+            "prompt = sys.stdin.buffer.read()\n"
+            "places = [folder + '/shown/file', folder + '/hidden/file', '.', os.environ['SMALL_DATA']]\n"
+            "say({'answer': ' '.join(str(os.path.exists(place)) for place in places)})"
+        )
+        small = place.small(body)
+        small.writable = (place.folder,)
+        # The fake program's interpreter is no part of the system.
+        roots = (Path(sys.prefix), Path(sys.base_prefix), place.tmp_path / "shown")
+        call = WorkCall("Mend.", place.folder, "fake-model", 20, read_roots=roots)
+        outcome = small.work(call, around=place.around)
+
+        assert outcome.sandbox is SandboxKind.BUBBLEWRAP
+        assert outcome.answer == "True False True True"
+
+    @needed
+    def test_inside_a_login_can_be_renewed(self, place: Place) -> None:
+        """P3 P13: the real file behind the link is written, and nothing beside it."""
+        real = place.tmp_path / "real"
+        real.mkdir()
+        (real / "auth.json").write_text("old")
+
+        class WithLogin(Small):
+            linked = (Login(real / "auth.json", "auth.json of REAL"),)
+            writable = ()
+
+        body = (
+            "config = os.path.dirname(os.environ['SMALL_HOME'])\n"
+            "open(config + '/auth.json', 'w').write('renewed')\n"
+            "try: open(os.path.dirname(os.readlink(config + '/auth.json')) + '/beside', 'w')\n"
+            "except OSError: say({'answer': 'refused'})"
+        )
+        provider = WithLogin.at(write_fake(place.tmp_path / "program", body), around=place.around)
+
+        assert place.ask(provider, CallKind.READ).answer == "refused"
+        assert (real / "auth.json").read_text() == "renewed"
+
+    @needed
+    def test_a_place_that_is_not_there_starts_nothing(self, place: Place) -> None:
+        """P6: unstartable with a reason, before anything is paid for."""
+        small = place.small("open(folder + '/ran', 'w')")
+        small.writable = (place.tmp_path / "missing",)
+        outcome = place.ask(small, CallKind.READ)
+
+        assert (outcome.ending, codes(outcome)) == (Ending.UNSTARTABLE, ["session_unavailable"])
+
+    @needed
+    def test_a_further_child_is_inside_too(self, place: Place) -> None:
+        """P13: there is no way around it."""
+
+        def after(after: Aftermath) -> Told:
+            output = after.run(["/bin/sh", "-c", "touch later || echo refused"])
+            return Told(export=output.stdout if output else None)
+
+        small = place.small()
+        small.writable, small.after = (), after
+        outcome = place.ask(small, CallKind.READ)
+
+        assert outcome.recording is not None
+        assert outcome.recording.export == b"refused\n"
+        assert os.listdir(place.folder) == []  # noqa: PTH208 - names are all that is asked for
