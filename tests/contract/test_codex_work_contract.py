@@ -170,6 +170,14 @@ class TestWhatAnArmGives:
         assert sent.index("arm-instructions") < sent.index("task-marker")
         assert digest(worker.copy) == before
 
+    def test_long_instructions_arrive_whole(self, worker: Worker) -> None:
+        """P13 F33: the program would cut those of a working copy off at 32 KiB, and say nothing."""
+        (worker.copy / "AGENTS.md").write_text("task " * 10_000 + "task-marker\n")
+        sent = texts(worker.work(ANSWERING, Mount(instructions="word " * 20_000 + "last-word"))[1])
+
+        assert "last-word" in sent
+        assert "task-marker" in sent
+
     def test_two_arms_differ_in_what_they_were_given(self, worker: Worker) -> None:
         """F33: the same tools, the same settings, the same task."""
         (without,) = worker.work(ANSWERING)[1]

@@ -52,7 +52,6 @@ from tests.support.provider_calls import ANSWER, SCHEMA, left_behind, surroundin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from concurrent.futures import Future
 
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.providers import CallOutcome, Recording
@@ -232,8 +231,8 @@ CALLS: dict[str, tuple[Scenario, Make]] = {
     "quota": (Hasty(Quota()), judging()),
     "other-model": (OneModelOnly("another-model", answer), judging()),
     "no-model": (Answer(answer), judging(model="no-model/another-model")),
-    "cut": (Cut(answer), judging(seconds=20)),
-    "hang": (Hang(), judging(seconds=20)),
+    "cut": (Cut(answer), judging(seconds=30)),
+    "hang": (Hang(), judging(seconds=30)),
     "killed": (Hang(), killed),
     "stopped": (Hang(), stopped),
     "command": (ToolCall("sleep 20", answer), judging()),
@@ -269,20 +268,17 @@ class Run:
 
 
 class Runs:
-    """All calls of this file, made ahead of the tests that look at them."""
+    """All calls of this file, made before the first test looks at them."""
 
-    def __init__(self, stage: Stage, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, stage: Stage, outcomes: dict[str, CallOutcome]) -> None:
         self._stage = stage
-        self._futures: dict[str, Future[CallOutcome]] = {
-            name: pool.submit(make, stage, name) for name, (_, make) in CALLS.items()
-        }
+        self._outcomes = outcomes
 
     def __getitem__(self, name: str) -> Run:
-        outcome = self._futures[name].result(timeout=240)
         around = self._stage.around(name)
         assert left_behind(around) == []
         nothing_runs(Path(around.environ["TMPDIR"]))
-        return Run(outcome, self._stage.server.requests(name), self._stage.folder / name)
+        return Run(self._outcomes[name], self._stage.server.requests(name), self._stage.folder / name)
 
 
 def nothing_runs(temporary: Path) -> None:
@@ -309,7 +305,9 @@ def stage(
 @pytest.fixture(scope="module")
 def runs(stage: Stage) -> Iterator[Runs]:
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        yield Runs(stage, pool)
+        made = {name: pool.submit(make, stage, name) for name, (_, make) in CALLS.items()}
+        outcomes = {name: call.result(timeout=240) for name, call in made.items()}
+    yield Runs(stage, outcomes)
     # What the user has is as it was, and nothing that lay there was run.
     assert not [*stage.folder.rglob("plugin-ran")]
     assert not (stage.home / ".local").exists()
@@ -389,7 +387,7 @@ class TestTrouble:
         run = runs[name]
 
         assert run.outcome.ending is Ending.TIMEOUT
-        assert 20_000 <= run.outcome.latency_ms < 25_000
+        assert 30_000 <= run.outcome.latency_ms < 35_000
         assert len(run.requests) >= 1
 
     def test_a_program_that_is_killed(self, runs: Runs) -> None:

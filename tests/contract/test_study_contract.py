@@ -55,15 +55,22 @@ class Worker:
         if asked.tool_results:
             return wire.text(asked.model, "done")
         if "exposure check" in asked.everything:
-            return wire.tool_call(asked.model, self._exposed(asked.everything))
+            return _command(wire, asked, self._exposed(asked.everything))
         word = "right" if SKILL in asked.everything else "wrong"
-        return wire.tool_call(asked.model, f"printf {word} > answer.txt")
+        return _command(wire, asked, f"printf {word} > answer.txt")
 
     def _exposed(self, shown: str) -> str:
         words = sorted(set(NONCE.findall(shown))) if self.obeys else []
         if self.sees_marks:
             words += ["mark-" + "0" * 32]
         return f"printf '%s\\n' {' '.join(words) or 'none'} > exposure.txt"
+
+
+def _command(wire: Wire, asked: Asked, command: str) -> Reply:
+    """A wish to run a command, by the name that the program gives its tool for that."""
+    if "Bash" in asked.tools:
+        return wire.named_call(asked.model, "Bash", {"command": command})
+    return wire.tool_call(asked.model, command)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pytest
 
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.execution import ExecutableCode, ExecutableError
-from skill_effectiveness.providers import CodexProvider, Ending
+from skill_effectiveness.providers import CodexProvider, Ending, ReplyError, one_json_object
 from tests.support.fake_program import READ_PROMPT, VERSION, write_codex
 from tests.support.provider_calls import (
     ANSWER,
@@ -80,7 +80,7 @@ class TestGoodCalls:
         assert 300 <= outcome.latency_ms < 3000
 
     def test_the_prompt_arrives_whole_on_stdin_and_nowhere_else(self, tmp_path: Path) -> None:
-        """P4: a prompt above the size of a pipe, then end of file; never an argument, never a file."""
+        """P4 F7: a prompt above the size of a pipe, then end of file; never an argument, never a file."""
         prompt = "canary-prompt " + "é" * 100_000
         body = (
             "open(folder + '/got', 'wb').write(prompt)\n"
@@ -96,6 +96,15 @@ class TestGoodCalls:
         assert (tmp_path / "got").read_bytes() == prompt.encode()
         assert "answer-schema" in (tmp_path / "seen").read_text()
         assert "canary-prompt" not in (tmp_path / "seen").read_text()
+
+    def test_a_fence_is_left_for_the_caller_to_refuse(self, tmp_path: Path) -> None:
+        """F25 P12: its contract allows none, and nothing is taken out of anything."""
+        fenced = f"```json\n{ANSWER}\n```"
+        outcome = asked(tmp_path, "say(*good[:2], fenced, good[3])", fenced=message(fenced))
+
+        assert outcome.answer == fenced
+        with pytest.raises(ReplyError):
+            one_json_object(fenced, allow_json_fence=CodexProvider.json_fence)
 
     def test_a_character_split_over_writes_stays_whole(self, tmp_path: Path) -> None:
         """F20: one character in two writes."""

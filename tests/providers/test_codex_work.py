@@ -70,7 +70,8 @@ class TestAsking:
             "--sandbox", "workspace-write", "--color", "never", "--model", "gpt-5.5",
             "--output-schema", "/s.json", "-c", "analytics.enabled=false",
             "-c", "project_root_markers=[]", "-c", "skills.bundled.enabled=false",
-            "-c", "sandbox_workspace_write.exclude_slash_tmp=true", "-c", 'web_search="disabled"', "-",
+            "-c", "project_doc_max_bytes=1048576", "-c", "sandbox_workspace_write.exclude_slash_tmp=true",
+            "-c", 'web_search="disabled"', "-",
         ]  # fmt: skip
 
     @pytest.mark.parametrize("schema", [None, SCHEMA])

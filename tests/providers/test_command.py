@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,10 @@ from skill_effectiveness.providers import (
     ProviderCode,
     ProviderError,
     ReadCall,
+    ReplyError,
     SandboxKind,
     WorkCall,
+    one_json_object,
 )
 from skill_effectiveness.providers.events import Unanswered
 from tests.support.fake_program import VERSION, write_fake
@@ -151,7 +154,7 @@ class TestLabels:
 
 class TestTheAnswerFile:
     def test_a_file_is_the_answer_and_output_is_not(self, place: Place) -> None:
-        """P14: stdout and stderr are kept, never parsed; nothing else is known."""
+        """P14 P8 F37 F40: stdout and stderr are kept, never parsed; model and cost are not known."""
         body = WRITE + "print('{\"fake\": 1}\\nhalf', end='')\nprint('trouble', file=sys.stderr)"
         outcome = place.read(body, answer='{"findings":[]}')
 
@@ -161,6 +164,42 @@ class TestTheAnswerFile:
         assert outcome.recording is not None
         assert outcome.recording.stdout == b'{"fake": 1}\nhalf'
         assert outcome.recording.stderr == b"trouble\n"
+
+    def test_bytes_that_are_no_text_are_kept_too(self, place: Place) -> None:
+        """F18 F20 P7 P14: as they came, and nowhere but in the private recording."""
+        outcome = place.read(
+            WRITE + "raw(b'canary \\xff\\xc3'); time.sleep(0.05); raw(b'\\xbc\\n')", answer="x"
+        )
+
+        assert outcome.recording is not None
+        assert outcome.recording.stdout == b"canary \xff\xc3\xbc\n"
+        assert "canary" not in repr(outcome)
+
+    def test_trouble_that_is_told_decides_nothing(self, place: Place) -> None:
+        """F13 F14 P11 P14: whatever it says of itself, the file and the exit are what counts; asked once."""
+        body = WRITE + "open('starts', 'a').write('x'); say(said); sys.stderr.write('retrying')"
+        outcome = place.work(body.replace("said", "{'is_error': True, 'error': 'rate limited'}"))
+
+        assert (outcome.ending, outcome.answer) == (Ending.SUCCESS, "done")
+        assert (place.folder / "starts").read_text() == "x"
+
+    def test_sessions_at_once_have_a_file_each(self, place: Place) -> None:
+        """F41 P3: no folder is shared but the home, which is the user's own choice."""
+        provider = place.provider(FIND + "time.sleep(0.3); open(target, 'x').write(prompt[:1])")
+        calls = [WorkCall(f"{number} of three", place.folder, "some-model", 20) for number in range(3)]
+
+        with ThreadPoolExecutor(3) as pool:
+            outcomes = list(pool.map(lambda call: provider.work(call, around=place.around), calls))
+        assert [outcome.answer for outcome in outcomes] == ["0", "1", "2"]
+
+    def test_a_fence_is_left_for_the_caller_to_refuse(self, place: Place) -> None:
+        """F25 P12: nothing is taken out of anything."""
+        fenced = '```json\n{"findings":[]}\n```'
+        outcome = place.read(WRITE, answer=fenced)
+
+        assert outcome.answer == fenced
+        with pytest.raises(ReplyError):
+            one_json_object(fenced, allow_json_fence=CommandProvider.json_fence)
 
     def test_what_looks_like_a_stream_is_none(self, place: Place) -> None:
         """P14: a verdict that is printed is no verdict, whoever's form it has."""

@@ -94,6 +94,7 @@ def exported(*parts: Document, agent: str = REVIEWER, model: str = MODEL) -> Doc
 _START = """\
 with open(folder + "/starts.jsonl", "a") as starts:
     start = {"argv": sys.argv[1:], "cwd": os.getcwd(), "environ": dict(os.environ)}
+    start["into_a_file"] = os.path.isfile("/dev/stdout")
     starts.write(json.dumps(start) + "\\n")
 if sys.argv[1] == "export":
     raw((export if isinstance(export, str) else json.dumps(export)).encode())

@@ -129,6 +129,8 @@ if verb == "view":
         sys.exit(0)
     print(json.dumps(issue))
 elif verb == "close":
+    if mode == "hang":
+        time.sleep(300)
     if "ignore" not in mode:
         issue["state"], issue["stateReason"] = "CLOSED", state.get("reason", "COMPLETED")
         json.dump(state, open(folder + "/state.new", "w"))
@@ -159,7 +161,7 @@ class Forge:
         self.behave("")
 
     def behave(self, mode: str, **others: object) -> None:
-        """Have the program behave: offline, nonsense, view or close (refused), ignore, angry."""
+        """Have the program behave: offline, nonsense, view or close (refused), ignore, angry, hang."""
         state = {"mode": mode, "issues": self.issues, **others}
         (self.folder / "state.json").write_text(json.dumps(state))
 

@@ -41,7 +41,12 @@ from skill_effectiveness.acceptance.outcome.recording import (
 from skill_effectiveness.acceptance.outcome.records import Attempt, ClosingReference
 from skill_effectiveness.acceptance.outcome.sibling_records import Shown
 from skill_effectiveness.acceptance.outcome.store import reading, writing
-from skill_effectiveness.acceptance.outcome.submission import public_form, read_citations, submit
+from skill_effectiveness.acceptance.outcome.submission import (
+    NOT_RECORDED,
+    public_form,
+    read_citations,
+    submit,
+)
 from skill_effectiveness.acceptance.outcome.words import Result
 from skill_effectiveness.cli import accepted_outcome_door, screen
 from skill_effectiveness.cli.accepted_outcome_door import ExitCode, UsageRefused
@@ -151,7 +156,7 @@ def _exit(result: Result, *, exempt: bool) -> int:
     return ExitCode.NOT_ACCEPTED
 
 
-@app.command("contract")
+@app.command("contract", short_help="Print or check the contract.")
 def contract_command(
     *,
     check: Annotated[
@@ -169,7 +174,7 @@ def contract_command(
     return ExitCode.ACCEPTED
 
 
-@app.command("grade")
+@app.command("grade", short_help="Grade a claim that is written out.")
 def grade_command(
     claim: Annotated[Path | None, typer.Argument(metavar="CLAIM.json", help="The claim.")] = None,
     *,
@@ -351,7 +356,7 @@ def edge_add_command(
     return ExitCode.ACCEPTED
 
 
-@app.command("submit")
+@app.command("submit", short_help="Grade a claim from records.")
 def submit_command(
     *,
     issue: Issue = None,
@@ -370,8 +375,7 @@ def submit_command(
     attempt, named = demanded(attempt=attempt, evidence=None if evidence is None else str(evidence))
     citations = read_citations(_file(Path(named), OutcomeCode.CLAIM_INVALID))
     around = surroundings()
-    failed = OutcomeCode.CLAIM_NOT_RECORDED
-    with writing(_store(store), around, checkout(), "grade a claim", failed) as desk:
+    with writing(_store(store), around, checkout(), "grade a claim", NOT_RECORDED) as desk:
         judged = submit(desk, place, attempt, citations, around)
         row = desk.ledger.row(judged.key)
     grading = judged.grading
@@ -391,7 +395,7 @@ def submit_command(
     return _exit(grading.state, exempt=allow_not_applicable)
 
 
-@app.command("close")
+@app.command("close", short_help="Close the issue if its claim may.")
 def close_command(
     *,
     issue: Issue = None,
@@ -408,8 +412,7 @@ def close_command(
     (attempt,) = demanded(attempt=attempt)
     around = surroundings()
     if execute:
-        failed = OutcomeCode.CLAIM_NOT_RECORDED
-        with writing(_store(store), around, checkout(), "close an issue", failed) as desk:
+        with writing(_store(store), around, checkout(), "close an issue", NOT_RECORDED) as desk:
             found = close(desk, place, attempt, around)
     else:
         found = consider(reading(_store(store), around, checkout()), place, attempt, around)
@@ -436,7 +439,7 @@ def _show_closing(found: Closing, *, as_json: bool) -> None:
     _show(values, lines, as_json=as_json)
 
 
-@app.command("show")
+@app.command("show", short_help="Show a stored claim.")
 def show_command(
     *,
     issue: Issue = None,
@@ -471,7 +474,8 @@ def show_command(
 
 
 def _lines(row: ClaimRow, gradings: Sequence[Mapping[str, object]]) -> Iterable[tuple[str, object]]:
-    yield from row.model_dump(mode="json", exclude={"reasons", "criteria"}).items()
+    # What does not apply is left out: it would read as something that is not known.
+    yield from row.model_dump(mode="json", exclude={"reasons", "criteria"}, exclude_none=True).items()
     for reason in row.reasons:
         yield "reason", reason
     for each in row.criteria:
@@ -481,7 +485,7 @@ def _lines(row: ClaimRow, gradings: Sequence[Mapping[str, object]]) -> Iterable[
         yield "graded", f"{grading['graded_at']} {grading['state']}"
 
 
-@app.command("bound")
+@app.command("bound", short_help="Say how much work an issue buys.")
 def bound_command(
     *,
     issue: Issue = None,
@@ -498,5 +502,7 @@ def bound_command(
     body = read_issue(place, Ledger(), around).body
     bound = work_bound(*place.key, body, milliseconds)
     values = bound.to_json()
-    _show(values, values.items(), as_json=as_json)
+    lines = [(name, value) for name, value in values.items() if name != "missing"]
+    lines += [("missing", name) for name in bound.missing]
+    _show(values, lines, as_json=as_json)
     return ExitCode.ACCEPTED

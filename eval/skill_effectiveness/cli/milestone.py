@@ -160,9 +160,16 @@ def accept_command(
 
 
 @app.command("gate")
-def gate_command(context: typer.Context, *, run: Run, store: Store = None, as_json: AsJson = False) -> int:
-    """Judge what stands on the integrated head; makes no evidence."""
-    judged = closing.gate(_site(context, store), run)
+def gate_command(
+    context: typer.Context,
+    *,
+    run: Run,
+    make: Annotated[bool, typer.Option("--make", help="First make what is missing.")] = False,
+    store: Store = None,
+    as_json: AsJson = False,
+) -> int:
+    """Judge what stands on the integrated head."""
+    judged = closing.gate(_site(context, store), run, make=make)
     value = judged.plain()
     for warning in judged.warnings:
         screen.complain(f"milestone: warning {warning.code}: {' '.join(warning.argv)}")

@@ -315,11 +315,13 @@ def work_argv(program: Path, model: str, schema: Path | None) -> list[str]:
 
     Instructions and skills are looked for in the private CODEX_HOME and in the working copy itself, never in
     the folders around it, and the program's own skills stay out. Commands may write the working copy and the
-    session's temporary folder.
+    session's temporary folder. Instructions arrive whole; the program would cut those of a working copy off
+    at 32 KiB, and say nothing.
     """
     own = ("-c", "project_root_markers=[]", "-c", "skills.bundled.enabled=false")
+    whole = ("-c", "project_doc_max_bytes=1048576")
     shut = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
-    return _argv(program, model, schema, (*own, *shut, *_NO_WEB), sandbox="workspace-write")
+    return _argv(program, model, schema, (*own, *whole, *shut, *_NO_WEB), sandbox="workspace-write")
 
 
 _NO_WEB: Final = ("-c", 'web_search="disabled"')

@@ -25,6 +25,7 @@ Limits of this adapter:
 - The program tries again by itself, up to five times and for over a minute, and has no setting for that; no
   event tells of it. What bounds it is the wall limit.
 - The form of an answer is asked for in words and enforced by nobody.
+- An answer above 64 KiB may not get through a pipe before the program ends; the call is then a cut stream.
 - Readers may run three commands of git, one option of which writes a file. That nothing is written is the
   sandbox's work, not the program's.
 - What a subagent costs is not told, so then the whole call's usage is unknown.
@@ -38,6 +39,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeAlias, cast
 
+from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.laying import lay_file, lay_folder
 from skill_effectiveness.execution import Ended
 from skill_effectiveness.execution.programs import find_tool
@@ -96,6 +99,8 @@ _MODEL_FORM: Final = "A model of opencode has the form PROVIDER/MODEL; name it s
 _SESSION: Final = re.compile(r"ses_[A-Za-z0-9]+")
 _NO_SUCH_PROVIDER: Final = b"Provider not found: "
 _NEEDED: Final = "rg"
+_SHELL: Final = "/bin/sh"
+_EXPORT_BYTES: Final = 64 * 1024 * 1024
 _HERE: Final = "opencode"
 """What the program calls its folder in every other one."""
 
@@ -302,10 +307,23 @@ class OpenCodeProvider(CommandLine):
         return Told((*events, *_unanswered(reader.stream)), data)
 
     def _exported(self, after: Aftermath, session: str) -> bytes | None:
+        """The export of a session, by way of a file.
+
+        The program ends before a pipe has taken everything, so what comes through one may stop after its
+        first 64 KiB, with exit code 0.
+        """
         if not _SESSION.fullmatch(session):
             return None
-        output = after.run([str(self.executable.path), "export", session])
-        return output.stdout if output is not None and _succeeded(output.process) else None
+        around = after.session.around
+        file = after.session.folders.data / f"export-{around.entropy(8).hex()}.json"
+        words = [str(self.executable.path), session, str(file)]
+        output = after.run([_SHELL, "-c", 'exec "$1" export "$2" > "$3"', "sh", *words])
+        if output is None or not _succeeded(output.process):
+            return None
+        try:
+            return read_public(around.fs, file, _EXPORT_BYTES)
+        except EvidenceError:
+            return None
 
     def _lacks(self, after: Aftermath, model: str) -> bool:
         """Whether the program says that it does not have a model.

@@ -220,7 +220,8 @@ class TestConditions:
         """L48 L49 L51: a regular file, not outside by a link; a path that leaves is refused."""
         worker = (
             "pathlib.Path('a').write_text('x')\npathlib.Path('d').mkdir(exist_ok=True)\n"
-            f"os.symlink('/etc/hostname', 'out')\nos.symlink('a', 'in')\nos.symlink({str(tmp_path)!r}, 'up')\n"
+            f"os.symlink('/etc/hostname', 'out')\n"
+            f"os.symlink('a', 'in')\nos.symlink({str(tmp_path)!r}, 'up')\n"
         )
         assert self.measured(repository, file_exists("a"), worker).ok
         assert self.measured(repository, file_exists("in"), worker).ok
@@ -265,7 +266,8 @@ class TestConditions:
 
         worker = (
             WRITE + "(out / 'a').mkdir()\n(out / 'a' / 'b').write_text('artifact')\n"
-            "os.symlink('/etc/hostname', 'out')\npathlib.Path('bytes').write_bytes(b'\\xff')\nos.mkdir('sub')\n"
+            "os.symlink('/etc/hostname', 'out')\nos.mkdir('sub')\n"
+            "pathlib.Path('bytes').write_bytes(b'\\xff')\n"
         )
         assert self.measured(repository, look, worker).ok
         assert seen == {

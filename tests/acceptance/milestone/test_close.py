@@ -50,11 +50,13 @@ class TestGate:
 
     def test_evidence_of_another_head(self, case: Case, hall: Hall) -> None:
         """M7: what was verified before the target moved is stale."""
-        hall.script["B"] = [needs()]
-        case.started().close()
-        run2 = case.started("r2")
-        run2("accept", "--node", "n", "--head", "main", "--criteria-digest", "x", run="r2")
-        assert run2("gate", run="r2").document["pieces"][0]["state"] == "missing"
+        case.started()
+        assert case("gate", "--make").document["state"] == "pass"
+        case.repository.commit(more="1")
+        said = case("gate")
+        assert (said.code, said.document["pieces"][0]["state"]) == (1, "stale")
+        assert said.document["need_tests"] == [CHECK]
+        assert hall.asked == []
 
     def test_a_failing_verification(self, case: Case, hall: Hall) -> None:
         """M9: an escalation, and nobody is asked."""
@@ -177,32 +179,36 @@ class TestClose:
         assert len(case.rows("crw.crosscheck")) == 3
         assert case.rows("crw.milestoneClose") == []
 
-    def test_recorded_evidence(self, case: Case, hall: Hall) -> None:
-        """M67 M69: V of another head, or none, closes nothing; that of the head does."""
-        for _ in range(2):
-            case.started("r1") if not case.folder().exists() else None
-        case("gate")
+    def test_no_verdict(self, case: Case, hall: Hall) -> None:
+        """M69: a passed gate alone closes nothing."""
+        case.started()
+        assert case("gate", "--make").code == 0
         said = case("close", "--recorded")
         assert (said.code, said.document["code"]) == (1, "close_unverified")
+        assert said.document["why"] == "no crosscheck"
         assert case.rows("crw.milestoneClose") == []
         assert hall.asked == []
 
-    def test_a_verdict_of_another_head(self, case: Case) -> None:
-        """M67: a verified V and a target that went on: no close row."""
-        case.document["required"] = [["true"]]
+    def test_a_verdict_of_the_head(self, case: Case) -> None:
+        """M71: the verbs one by one close as the close does."""
         case.started()
-        case.close()
-        case.started("r2")
-        self.verified_alone(case, "r2")
-        case.repository.commit(more="1")
-        said = case("close", "--recorded", run="r2")
-        assert (said.code, said.document["code"]) == (1, "close_unverified")
-        assert case.rows("crw.milestoneClose", "r2") == []
+        assert case("gate", "--make").code == 0
+        said = case("crosscheck")
+        assert (said.code, said.document["outcome"]) == (0, "verified")
+        assert case("close", "--recorded").code == 0
+        assert case.rows("crw.milestoneClose")[0]["crosscheck"] == case.rows("crw.crosscheck")[0]["digest"]
 
-    def verified_alone(self, case: Case, run: str) -> None:
-        """A verified V without a close: the close is cut off by a failing audit-free way, the verbs."""
-        assert case("gate", run=run).code == 1
-        assert case("crosscheck", run=run).document["code"] == "row_required"
+    def test_a_verdict_of_another_head(self, case: Case) -> None:
+        """M67: a verified V, and a target that went on with a gate of its own: no close row."""
+        case.started()
+        case("gate", "--make")
+        assert case("crosscheck").code == 0
+        case.repository.commit(more="1")
+        assert case("gate", "--make").code == 0
+        said = case("close", "--recorded")
+        assert (said.code, said.document["code"]) == (1, "close_unverified")
+        assert said.document["why"] == "the crosscheck is of another head"
+        assert case.rows("crw.milestoneClose") == []
 
     def test_alignment(self, case: Case) -> None:
         """M117: equal once every node has landed; the range's other commits are told."""

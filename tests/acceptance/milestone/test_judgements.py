@@ -164,8 +164,10 @@ class TestFloors:
 
     def test_what_an_outcome_shows(self) -> None:
         """M115: an engine whose stream is not read shows neither."""
-        assert reading_of(answered({}, tokens=7, seconds=3, commands=2)) == Reading(2, 7, 3.0)
-        assert reading_of(CallOutcome(Ending.SUCCESS, answer="x")) == Reading(None, None, 0.0)
+        outcome = answered({}, tokens=7, seconds=3, commands=2)
+        assert reading_of(outcome, "verified-none") == Reading(2, 7, 3.0)
+        assert reading_of(outcome, "not-observed") == Reading(None, 7, 3.0)
+        assert reading_of(CallOutcome(Ending.SUCCESS, answer="x"), "any") == Reading(None, None, 0.0)
 
 
 class TestPriors:

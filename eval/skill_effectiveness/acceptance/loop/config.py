@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic.alias_generators import to_camel
 
 from skill_effectiveness.acceptance.loop.command_words import demand_prompt_word, split_words
@@ -112,14 +112,18 @@ class JobList(BaseModel):
 
     repo: Text
     jobs: Annotated[tuple[JobKeys, ...], Field(min_length=1)]
-    defaults: JobKeys = JobKeys()
+    defaults: JobKeys = Field(default=JobKeys(), json_schema_extra=_without_default)
 
 
 class FlatJob(JobKeys):
     """A configuration of one job, named `default` unless it says otherwise."""
 
     repo: Text
-    defaults: JobKeys = JobKeys()
+    defaults: JobKeys = Field(default=JobKeys(), json_schema_extra=_without_default)
+
+
+class ConfigDocument(RootModel[JobList | FlatJob]):
+    """The configuration file, for its published schema."""
 
 
 class _Resolved(JobKeys):

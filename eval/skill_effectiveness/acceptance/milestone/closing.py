@@ -166,13 +166,13 @@ def _stopped(run: Run, stop: Stop) -> Ended:
     """Write the rows of a stop."""
     told = {"ask": stop.ask, "code": stop.code.value, "reason": stop.reason}
     if stop.outcome is Outcome.HELD:
-        run.note(RowType.HOLD, **told, **stop.carries)
+        run.note(RowType.HOLD, **{**stop.carries, **told})
         run.note(RowType.PAUSED, code=stop.code.value)
-        return Ended(stop.outcome, stop, {"outcome": stop.outcome.value, **told, **stop.carries})
-    evidence = stop.carries.get("verdict", {**told, **stop.carries})
+        return Ended(stop.outcome, stop, {**stop.carries, "outcome": stop.outcome.value, **told})
+    evidence = stop.carries.get("verdict", {**stop.carries, **told})
     name = escalation_id(run.facts.run, CLOSE_CALL, evidence)
-    value = {"outcome": stop.outcome.value, "id": name, **told, **stop.carries}
-    run.note(RowType.ESCALATION, call=CLOSE_CALL, **value)
+    value = {**stop.carries, "call": CLOSE_CALL, "id": name, "outcome": stop.outcome.value, **told}
+    run.note(RowType.ESCALATION, **value)
     run.note(RowType.FINISHED, code=stop.code.value, escalation=name, outcome=stop.outcome.value)
     if "verdict" in stop.carries:
         value |= {"crosscheck": stop.carries["verdict"]}

@@ -341,7 +341,7 @@ def _answered(done: CallDone) -> FixAnswer:
     answer = done.answer(FixAnswer) if state is PassState.VALID else None
     if answer is None:
         told = "The executor gave no answer of the form; its worktree stays with the run."
-        raise escalated(StopCode.CLOSE_FIX_FAILED, told, call=done.call)
+        raise escalated(StopCode.CLOSE_FIX_FAILED, told, failed_call=done.call)
     return answer
 
 

@@ -328,7 +328,8 @@ class _Passes:
 
     def _result(self, name: PassName, done: CallDone, attempt: int, asked: int) -> PassResult:
         state, reason, answer = self._state(name, done)
-        profile, reading = done.order.profile, reading_of(done.outcome)
+        profile = done.order.profile
+        reading = reading_of(done.outcome, done.order.provider.tool_label)
         self._attempts.append(
             AttemptRecord(
                 name=name,
@@ -366,7 +367,8 @@ class _Passes:
             answer = read_answer(done.outcome.answer or "", asked)
         except AnswerInvalidError as error:
             return PassState.INVALID, str(error), None
-        short = shortfalls(reading_of(done.outcome), done.order.profile.floors)
+        reading = reading_of(done.outcome, done.order.provider.tool_label)
+        short = shortfalls(reading, done.order.profile.floors)
         if short:
             return PassState.NOT_READ, f"under the floor of {', '.join(short)}", answer
         return PassState.VALID, "", answer

@@ -15,6 +15,7 @@ from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import ExecutableError
 from skill_effectiveness.execution.programs import find_tool
 from skill_effectiveness.providers import Provider, ProviderError
+from skill_effectiveness.providers.command import PROMPT_WORD, CommandProvider, CommandSettings
 from skill_effectiveness.providers.registry import ADAPTERS
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ def bind_registered(profile: EngineProfile, around: Surroundings) -> Provider:
     program = Path(profile.program) if profile.program else find_tool(word, around)
     if program is None:
         raise EngineUnavailableError(f"there is no program {word} on PATH")
+    if issubclass(adapter, CommandProvider):
+        settings = CommandSettings((profile.argv or (word, PROMPT_WORD))[1:])
+        return CommandProvider.configured(program, settings, around=around)
     return adapter.at(program, around=around)
 
 

@@ -7,14 +7,13 @@ states it as null.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.providers.events import ToolActivity
 
 if TYPE_CHECKING:
     from skill_effectiveness.acceptance.milestone.configuration import Floors
     from skill_effectiveness.providers import CallOutcome
-    from skill_effectiveness.providers.events import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +35,20 @@ class Reading:
         return {"commands": self.commands, "tokens": self.tokens, "milliseconds": round(self.seconds * 1000)}
 
 
-def reading_of(outcome: CallOutcome) -> Reading:
-    """What an outcome shows of its call; a stream that is not read shows neither tools nor tokens."""
-    return Reading(_commands(outcome.events), outcome.usage.input_tokens, outcome.latency_ms / 1000)
+UNOBSERVED: Final = "not-observed"
+"""The label of an adapter that sees no tools."""
 
 
-def _commands(events: tuple[Event, ...]) -> int | None:
-    if not events:
-        return None
-    return sum(_ran(event) for event in events if isinstance(event, ToolActivity))
+def reading_of(outcome: CallOutcome, tool_label: str) -> Reading:
+    """What an outcome shows of its call.
+
+    Args:
+        outcome: what came back.
+        tool_label: what the adapter says it sees of tools.
+    """
+    seen = bool(outcome.events) and tool_label != UNOBSERVED
+    commands = sum(_ran(event) for event in outcome.events if isinstance(event, ToolActivity))
+    return Reading(commands if seen else None, outcome.usage.input_tokens, outcome.latency_ms / 1000)
 
 
 def _ran(tool: ToolActivity) -> bool:

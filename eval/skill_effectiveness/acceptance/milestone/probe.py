@@ -185,7 +185,7 @@ def _judged(outcome: CallOutcome, profile: EngineProfile, provider: Provider, de
         answer = read_answer(outcome.answer or "", asked)
     except AnswerInvalidError as error:
         return Fitness(fit=False, why=f"invalid: {error}")
-    short = shortfalls(reading_of(outcome), profile.floors)
+    short = shortfalls(reading_of(outcome, provider.tool_label), profile.floors)
     if short:
         return Fitness(fit=False, why=f"not_read: {', '.join(short)}")
     return Fitness(fit=True) if found_it(answer, defect) else Fitness(fit=False, why="missed the defect")

@@ -25,9 +25,14 @@ if TYPE_CHECKING:
 REMOTE_SECONDS: Final = 60.0
 COMMIT_SECONDS: Final = 120.0
 _TREE: Final = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
-_AUTHOR: Final = (
-    "-c", "user.name=milestone close", "-c", "user.email=milestone@localhost", "-c", "commit.gpgsign=false",
-)  # fmt: skip
+_NAME, _ADDRESS = "milestone close", "milestone@localhost"
+# In the environment, because what a person has set there would win over any setting.
+_AUTHOR: Final = {
+    "GIT_AUTHOR_EMAIL": _ADDRESS,
+    "GIT_AUTHOR_NAME": _NAME,
+    "GIT_COMMITTER_EMAIL": _ADDRESS,
+    "GIT_COMMITTER_NAME": _NAME,
+}
 PRIVATE_FOLDER: Final = ".crw"
 """What a call may keep in its worktree beside the work."""
 
@@ -150,8 +155,8 @@ class Repository:
         changed = inside.ask("diff", "--cached", "--quiet").code
         if changed == 0:
             return inside.commit("HEAD")
-        words = ("commit", "--quiet", "--no-verify", "--cleanup=verbatim", "--file=-")
-        done = inside.ask(*_AUTHOR, *words, stdin=message.encode(), seconds=COMMIT_SECONDS)
+        words = ("-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify", "--cleanup=verbatim")
+        done = inside.ask(*words, "--file=-", stdin=message.encode(), seconds=COMMIT_SECONDS, environ=_AUTHOR)
         return inside.commit("HEAD") if done.good else None
 
     def set_branch(self, branch: str, commit: str) -> bool:

@@ -6,7 +6,7 @@ Source: outcome.md, sections 6 to 8 and 12.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.acceptance.outcome.assembly import Records, claimable, graded, grading_of
 from skill_effectiveness.acceptance.outcome.claims import GRADED, ISSUE
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from skill_effectiveness.acceptance.outcome.store import Desk, Reading
     from skill_effectiveness.acceptance.outcome.words import Withheld
     from skill_effectiveness.evidence.surroundings import Surroundings
+
+NOT_RECORDED: Final = OutcomeCode.CLAIM_NOT_RECORDED
+"""What it is called when a row of a claim cannot be written; for `store.writing`."""
 
 
 def read_citations(data: bytes) -> Citations:
