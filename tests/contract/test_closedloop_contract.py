@@ -68,7 +68,7 @@ def loop(codex_program: Path, model_server: ModelServer, tmp_path: Path) -> Loop
 
 
 def test_worker_and_reviewer(loop: Loop) -> None:
-    """L39 L75: the edit lands in the worktree, the verdict in the output folder, and nothing anywhere else."""
+    """L39 L75: the edit lands in the worktree, the verdict in the output folder, nothing anywhere else."""
     before = loop.repository.state()
     summary = loop.run("loop", JUDGE)
     assert summary.exit == 0, json.dumps(loop.repository.seen, indent=1)

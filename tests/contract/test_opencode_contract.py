@@ -231,8 +231,8 @@ CALLS: dict[str, tuple[Scenario, Make]] = {
     "quota": (Hasty(Quota()), judging()),
     "other-model": (OneModelOnly("another-model", answer), judging()),
     "no-model": (Answer(answer), judging(model="no-model/another-model")),
-    "cut": (Cut(answer), judging(seconds=30)),
-    "hang": (Hang(), judging(seconds=30)),
+    "cut": (Cut(answer), judging(seconds=45)),
+    "hang": (Hang(), judging(seconds=45)),
     "killed": (Hang(), killed),
     "stopped": (Hang(), stopped),
     "command": (ToolCall("sleep 20", answer), judging()),
@@ -387,7 +387,7 @@ class TestTrouble:
         run = runs[name]
 
         assert run.outcome.ending is Ending.TIMEOUT
-        assert 30_000 <= run.outcome.latency_ms < 35_000
+        assert 45_000 <= run.outcome.latency_ms < 50_000
         assert len(run.requests) >= 1
 
     def test_a_program_that_is_killed(self, runs: Runs) -> None:

@@ -239,13 +239,13 @@ class TestBadStreams:
 class TestTools:
     def test_a_tool_ends_the_call_at_once(self, tmp_path: Path) -> None:
         """P9 R31: the program has no time to go on to a second request."""
-        body = "say(*good[:2], tool)\ntime.sleep(1.0)\nopen(folder + '/second-request', 'w')\nsay(*good[2:])"
+        body = "say(*good[:2], tool)\ntime.sleep(5.0)\nopen(folder + '/second-request', 'w')\nsay(*good[2:])"
         began = time.monotonic()
         outcome = asked(tmp_path, body, tool=TOOL)
 
         assert outcome.ending is Ending.TOOL_ACTIVITY
         assert outcome.answer is None
-        assert time.monotonic() - began < 1.0
+        assert time.monotonic() - began < 4.5
         assert not (tmp_path / "second-request").exists()
 
     def test_a_tool_in_a_line_that_is_not_strict_ends_it_too(self, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.acceptance.closeout.published import published_schemas
 from skill_effectiveness.acceptance.loop.published import LOOP_MODELS
+from skill_effectiveness.acceptance.milestone.published import MILESTONE_MODELS
 from skill_effectiveness.acceptance.outcome.published import PUBLISHED as ACCEPTED_OUTCOME
 from skill_effectiveness.bridge import messages as bridge
 from skill_effectiveness.calibration.licence import LicencePredicate
@@ -116,7 +117,7 @@ def published() -> dict[str, bytes]:
     """File name under `schemas/` to the bytes it must hold."""
     closeout = {name: _written(schema) for name, schema in published_schemas().items()}
     frozen = {name.removesuffix(SUFFIX): model for name, model in published_models().items()}
-    models = sorted((RECORDS | ACCEPTED_OUTCOME | LOOP_MODELS | frozen).items())
+    models = sorted((RECORDS | ACCEPTED_OUTCOME | LOOP_MODELS | MILESTONE_MODELS | frozen).items())
     return closeout | {f"{name}{SUFFIX}": schema_bytes(name, model) for name, model in models}
 
 

@@ -16,6 +16,7 @@ from skill_effectiveness.acceptance.milestone.errors import (
     StopCode,
     escalated,
 )
+from skill_effectiveness.acceptance.milestone.store import not_written
 from skill_effectiveness.acceptance.milestone.words import RowType
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError
@@ -69,7 +70,7 @@ class Checkouts:
         try:
             run.folder.root.child(FOLDER, create=True).close()
         except EvidenceError as error:
-            raise MilestoneError(MilestoneCode.GIT_FAILED, FOLDER, str(error)) from error
+            raise not_written(error) from error
         worktree = PlacedWorktree(run.repository.git, self.folder / name, head, run.site.around)
         if not worktree.made:
             self._make(worktree)

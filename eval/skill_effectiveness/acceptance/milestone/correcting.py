@@ -39,6 +39,7 @@ from skill_effectiveness.acceptance.milestone.packets import (
 )
 from skill_effectiveness.acceptance.milestone.passes import state_of_ending
 from skill_effectiveness.acceptance.milestone.prior import Prior
+from skill_effectiveness.acceptance.milestone.store import not_written
 from skill_effectiveness.acceptance.milestone.verdict import AuthorRecord, Verdict
 from skill_effectiveness.acceptance.milestone.words import (
     NOT_OBSERVED,
@@ -230,7 +231,7 @@ class Correction:
         try:
             run.folder.root.child(FOLDER, create=True).close()
         except EvidenceError as error:
-            raise MilestoneError(MilestoneCode.GIT_FAILED, FOLDER, str(error)) from error
+            raise not_written(error) from error
         name = f"{run.milestone}-{self._verdict.digest.removeprefix('sha256:')[:12]}"
         path = run.folder.path / FOLDER / name
         worktree = PlacedWorktree(run.repository.git, path, self._gate.head, run.site.around)

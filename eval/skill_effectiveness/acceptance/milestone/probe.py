@@ -23,6 +23,7 @@ from skill_effectiveness.acceptance.milestone.errors import MilestoneCode, Miles
 from skill_effectiveness.acceptance.milestone.floors import reading_of, shortfalls
 from skill_effectiveness.acceptance.milestone.packets import PacketFacts, ReceiptsFile, pass_packet
 from skill_effectiveness.acceptance.milestone.passes import state_of_ending
+from skill_effectiveness.acceptance.milestone.store import not_written
 from skill_effectiveness.acceptance.milestone.words import PassName, PassState, Purpose, Role, RowType, Word
 from skill_effectiveness.evidence.canonical import digest_bytes
 from skill_effectiveness.evidence.faults import EvidenceError
@@ -171,7 +172,7 @@ def _probe(run: Run, profile: EngineProfile, provider: Provider) -> tuple[Fitnes
             )
             (done,) = CallDesk(run).ask([order])
     except EvidenceError as error:
-        raise MilestoneError(MilestoneCode.GIT_FAILED, "probe", str(error)) from error
+        raise not_written(error) from error
     return _judged(done.outcome, profile, provider, defect), done.call
 
 

@@ -33,6 +33,7 @@ from skill_effectiveness.acceptance.milestone.qa import (
     passes_fault,
 )
 from skill_effectiveness.acceptance.milestone.repository import PRIVATE_FOLDER
+from skill_effectiveness.acceptance.milestone.store import not_written
 from skill_effectiveness.acceptance.milestone.verifying import run_command
 from skill_effectiveness.acceptance.milestone.words import SHORT_GRADE, PassName, Purpose, Role, RowType
 from skill_effectiveness.evidence.canonical import dump
@@ -191,7 +192,7 @@ class _QaDesk:
         try:
             run.folder.root.child(FOLDER, create=True).close()
         except EvidenceError as error:
-            raise MilestoneError(MilestoneCode.GIT_FAILED, FOLDER, str(error)) from error
+            raise not_written(error) from error
         number = len(run.rows.all(RowType.PREPARED, purpose=Purpose.QA_CAPTURE.value)) + 1
         name = f"{run.milestone}-{number}-{run.site.around.entropy(4).hex()}"
         worktree = PlacedWorktree(
