@@ -1,9 +1,9 @@
 """The loop's own time for an attempt against the same git commands run bare (loop.md, section 14).
 
-One job in a repository of 20,000 files: a worker that changes a file, one check, no reviewer; `limitCycle` is
-off and `cleanChecks` false. The time of agent and check is taken off, as measured by the run. What a run costs
-once, such as its worktree, cancels out: an attempt is the difference between a run of three and a run of one,
-halved. The rival runs the git commands that the attempt ran, recorded once, with `subprocess` and no more.
+One job in a repository of 40,000 files: a worker that changes a file, one check, no reviewer; `limitCycle` is
+off and `cleanChecks` false. An attempt is the time from the end of the one before to its own, the time of
+agent and check taken off as measured by the run. The rival runs the git commands that an attempt ran, as they
+were recorded, with `subprocess` and no more, over the same worktree.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from skill_effectiveness.acceptance.loop.runner import run_jobs
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution import git as git_room
 
-FILES = 20_000
+FILES = 40_000
 GOAL = 3
-ROUNDS = 3
+ATTEMPTS = 6
 WORKER = "import os, pathlib; pathlib.Path('changed').write_text(os.urandom(8).hex())"
 
 Command = tuple[list[str], dict[str, str], Path]
@@ -58,40 +58,42 @@ def config(top: Path, attempts: int) -> bytes:
     ).encode()
 
 
-def own_seconds(top: Path, attempts: int, around: Surroundings) -> float:
-    """Seconds of a run, agents and checks taken off."""
-    others: list[float] = []
+class Observed:
+    """Seconds of each attempt but the first, agents and checks taken off, and the git commands of each."""
 
-    def observe(event: dict[str, Any]) -> None:
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.commands: list[Command] = []
+        self.ended: float | None = None
+        self.others = 0.0
+
+    def hear(self, event: dict[str, Any]) -> None:
         if event["type"] in {"worker_exited", "check_result"}:
-            others.append(event["seconds"])
+            self.others += event["seconds"]
+        if event["type"] == "attempt_finished":
+            now = time.perf_counter()
+            if self.ended is not None:
+                self.seconds.append(now - self.ended - self.others)
+            self.ended, self.others = now, 0.0
+            self.commands = self.commands if len(self.seconds) == ATTEMPTS - 1 else []
 
-    began = time.perf_counter()
-    summary = run_jobs(read_config(config(top, attempts)), around=around, observer=observe)
-    took = time.perf_counter() - began
-    assert (summary.exit, summary.attempts) == (2, attempts)
-    return took - sum(others)
 
-
-def recorded(top: Path, around: Surroundings) -> list[Command]:
-    """The git commands of the second of two attempts, made to run in the repository itself."""
-    seen: list[tuple[int, Command]] = []
-    attempt = [0]
+def observed(top: Path, around: Surroundings) -> Observed:
+    """One run of several attempts; its worktree stays for the rival."""
+    seen = Observed()
     supervised = git_room.run_process
 
     def record(argv: Any, **options: Any) -> Any:  # noqa: ANN401 - passed through
-        seen.append((attempt[0], ([*argv], dict(options["env"]), options["cwd"])))
+        if len(seen.seconds) < ATTEMPTS - 1:
+            seen.commands.append(([*argv], dict(options["env"]), options["cwd"]))
         return supervised(argv, **options)
-
-    def observe(event: dict[str, Any]) -> None:
-        attempt[0] = event["attempt"] or 0
 
     git_room.run_process = record
     try:
-        run_jobs(read_config(config(top, 2)), around=around, keep=True, observer=observe)
+        run_jobs(read_config(config(top, ATTEMPTS)), around=around, keep=True, observer=seen.hear)
     finally:
         git_room.run_process = supervised
-    return [command for number, command in seen if number == 2]
+    return seen
 
 
 def bare_seconds(commands: list[Command], index: Path) -> float:
@@ -113,14 +115,11 @@ def main() -> int:
         prepare(top)
         around = Surroundings.real()
         around = replace(around, environ={**around.environ, "HOME": str(base), "TMPDIR": str(base)})
-        commands = recorded(top, around)
+        own = observed(top, around)
         index = base / "index"
-        bare_seconds(commands, index)
-        own, bare = [], []
-        for _ in range(ROUNDS):
-            own.append((own_seconds(top, 3, around) - own_seconds(top, 1, around)) / 2)
-            bare.append(bare_seconds(commands, index))
-    return report(Figure("loop_attempt", min(own) / min(bare), GOAL))
+        bare_seconds(own.commands, index)
+        bare = [bare_seconds(own.commands, index) for _ in range(ATTEMPTS)]
+    return report(Figure("loop_attempt", min(own.seconds) / min(bare), GOAL))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
+# A program of its own, to be copied.
+# ruff: noqa: INP001
 """A coder and a critic, repeated until the critic's verdict file says pass; the task is the argument.
 
     python examples/review_loop.py "Reject expired tokens."
 
-Run it at the top of a clean git work tree, with `codex` and `claude` installed and logged in. The working tree
-is edited in place; nothing is committed.
-"""  # noqa: INP001 - a script
+Run it at the top of a clean git work tree, with `codex` and `claude` installed and logged in. The working
+tree is edited in place; nothing is committed.
+"""
 
 import sys
 from pathlib import Path

@@ -460,7 +460,7 @@ class TestReaders:
             "Read",
         }
         told = {warning.code for warning in run.outcome.warnings}
-        assert told.isdisjoint({"surface_differs", "unknown_event", "provider_notice", "processes_left"})
+        assert told.isdisjoint({"surface_differs", "unknown_event", "provider_notice"})
 
     def test_a_form_can_be_asked_for(self, claude: Claude, checkout: Path) -> None:
         """P12 P13: by the same tool."""

@@ -223,7 +223,6 @@ WRITE = {"filePath": "written.txt", "content": "x"}
 TASK = {"description": "d", "prompt": "Do it.", "subagent_type": "general"}
 CALLS: dict[str, tuple[Scenario, Make]] = {
     "sound": (Answer(labelled), judging(PROMPT)),
-    "wordless": (Answer(lambda _: ""), judging()),
     "uncounted": (Uncounted(), judging()),
     "e401": (Refused(401, "invalid_api_key", "Incorrect API key provided"), judging()),
     "e429": (Hasty(Refused(429, "rate_limit_exceeded", "Slow down")), judging()),
@@ -231,8 +230,6 @@ CALLS: dict[str, tuple[Scenario, Make]] = {
     "quota": (Hasty(Quota()), judging()),
     "other-model": (OneModelOnly("another-model", answer), judging()),
     "no-model": (Answer(answer), judging(model="no-model/another-model")),
-    "cut": (Cut(answer), judging(seconds=45)),
-    "hang": (Hang(), judging(seconds=45)),
     "killed": (Hang(), killed),
     "stopped": (Hang(), stopped),
     "command": (ToolCall("sleep 20", answer), judging()),
@@ -242,8 +239,10 @@ CALLS: dict[str, tuple[Scenario, Make]] = {
     "runs": (ToolCall("cat file.txt", answer), reading),
     "works": (NamedCall("write", WRITE, answer), working()),
     "mounted": (SkillCall("review-work", answer), working(mounted=True)),
-    "outside": (NamedCall("read", {"filePath": "/etc/hosts"}, answer), working()),
     "delegates": (NamedCall("task", TASK, answer), working()),
+    # Last, when the crowd is gone: their time has to reach as far as the first request.
+    "cut": (Cut(answer), judging(seconds=30)),
+    "hang": (Hang(), judging(seconds=30)),
 }
 AT_ONCE = 8
 
@@ -336,12 +335,6 @@ class TestAnswers:
         assert '"enum":["A win","B win","tie"]' in system
         assert "Is directory a git repo: yes" in system
 
-    def test_an_answer_without_a_word(self, runs: Runs) -> None:
-        """F16: exit code 0 and nothing said."""
-        outcome = runs["wordless"].outcome
-
-        assert (outcome.ending, outcome.exit_code) == (Ending.NO_ANSWER, 0)
-
     def test_a_server_that_counts_nothing(self, runs: Runs) -> None:
         """F40: the program prints zeros then."""
         outcome = runs["uncounted"].outcome
@@ -387,7 +380,7 @@ class TestTrouble:
         run = runs[name]
 
         assert run.outcome.ending is Ending.TIMEOUT
-        assert 45_000 <= run.outcome.latency_ms < 50_000
+        assert 30_000 <= run.outcome.latency_ms < 35_000
         assert len(run.requests) >= 1
 
     def test_a_program_that_is_killed(self, runs: Runs) -> None:
@@ -489,15 +482,6 @@ class TestWorkers:
                 "opencode.json",
             ]
         )
-
-    def test_what_lies_outside_is_denied_to_a_worker(self, runs: Runs) -> None:
-        """P13: nobody is asked, and the call goes on."""
-        run = runs["outside"]
-
-        assert run.outcome.ending is Ending.SUCCESS
-        assert len(run.requests) == 2
-        assert '"status":"error"' in told(run).stdout.decode()
-        assert "localhost" not in run.sent
 
     def test_a_subagent_has_the_same_limits(self, runs: Runs) -> None:
         """P13 P8: no web and no skills for it either; what it costs is not told."""

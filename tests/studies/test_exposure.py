@@ -20,6 +20,11 @@ for path in glob.glob(home + "/.*/skills/*/SKILL.md") + glob.glob(home + "/.conf
     say({"type": "item.completed", "item": {"id": "x", "type": "reasoning", "text": open(path).read()}})
 """
 )
+TOLD = """
+item = {"id": "x", "type": "reasoning"}
+say(*[{"type": "item.completed", "item": item | {"text": text(one)}} for one in skills])
+answer()
+"""
 UPWARD = (
     OBEYING
     + """

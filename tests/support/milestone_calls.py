@@ -67,7 +67,7 @@ def ask(run: Run, folder: Path, during: Callable[[], object] = bool) -> CallDone
 
 
 def judge(base: Path, promised: list[object]) -> None:
-    """What a crash left: nothing acknowledged is gone, nothing is taken for done, and the call can be made."""
+    """What a crash left: nothing promised is gone, nothing is taken for done, and the call can be made."""
     with opened(base) as run:
         prepared, completed = run.rows.all(RowType.PREPARED), run.rows.all(RowType.COMPLETED)
         assert prepared or "asked" not in promised

@@ -24,7 +24,7 @@ from skill_effectiveness.acceptance.milestone.probe import DEFECTS
 from skill_effectiveness.cli import door, milestone
 from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.providers import CallKind, CallOutcome, Ending, Provider, ProviderErrorKind, Usage
-from skill_effectiveness.providers.events import Message, ToolActivity
+from skill_effectiveness.providers.events import Event, Message, ToolActivity
 from tests.support.commands import Said, no_traceback
 from tests.support.fast_processes import USERS, run_plainly
 from tests.support.repositories import PlainRepository
@@ -73,7 +73,7 @@ def answered(
 ) -> CallOutcome:
     """A successful call that read enough."""
     text = value if isinstance(value, str) else json.dumps(value)
-    events = (*(ToolActivity("command") for _ in range(commands)), Message(text))
+    events: tuple[Event, ...] = (*(ToolActivity("command") for _ in range(commands)), Message(text))
     return CallOutcome(
         Ending.SUCCESS,
         answer=text,

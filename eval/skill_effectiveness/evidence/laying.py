@@ -6,6 +6,7 @@ replaced: a name that is taken is an error.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.errnos import reported
@@ -67,3 +68,44 @@ def _taken(path: Path) -> FileError:
     where = printable(path.name)
     sentence = f"{where} exists already and is not replaced; use another name or move it away."
     return FileError(Fault(FileCode.EXISTS_DIFFERENT, where, sentence))
+
+
+def lay_missing(fs: FileSystem, path: Path) -> tuple[Path, ...]:
+    """Make a folder, and those above it, as far as they are not there; answers those that were made.
+
+    Raises:
+        FileError: as `lay_folder`, or a folder on the way cannot be looked at.
+    """
+    missing = []
+    for folder in (path, *path.parents):
+        if _is_there(fs, folder):
+            break
+        missing.append(folder)
+    for folder in reversed(missing):
+        lay_folder(fs, folder)
+    return tuple(reversed(missing))
+
+
+def drop_file(fs: FileSystem, path: Path) -> None:
+    """Take away a file that was laid.
+
+    Raises:
+        FileError: the code of a kernel error.
+    """
+    with reported(printable(path.name)):
+        fs.unlink(None, str(path))
+
+
+def drop_empty(fs: FileSystem, path: Path) -> None:
+    """Take away a folder if nothing is in it; one that holds something, or cannot be removed, stays."""
+    with suppress(OSError):
+        fs.rmdir(None, str(path))
+
+
+def _is_there(fs: FileSystem, folder: Path) -> bool:
+    with reported(printable(folder.name), reading=True):
+        try:
+            fs.lstat(None, str(folder))
+        except FileNotFoundError:
+            return False
+    return True

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError, Fault, FileCode, FileError
 from skill_effectiveness.evidence.fsops import remove_tree
+from skill_effectiveness.evidence.laying import lay_missing
 from skill_effectiveness.evidence.names import check_name
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.execution.session_owner import MARK, SessionOwner
@@ -119,6 +120,11 @@ class SessionFolders:
             remove_session(self._around.fs, self._made)
 
     @property
+    def around(self) -> Surroundings:
+        """The surroundings they were made in."""
+        return self._around
+
+    @property
     def parent(self) -> Path:
         """The folder that holds the five."""
         if self._made is None:
@@ -197,8 +203,7 @@ class SessionFolders:
         place = self.parent
         for segment in below:
             place /= segment
-            with reported(name), suppress(FileExistsError):
-                self._around.fs.mkdir(None, str(place))
+            lay_missing(self._around.fs, place)
         link = place / name
         with reported(name):
             try:

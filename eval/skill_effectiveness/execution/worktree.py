@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Self
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsops import closing, read_public, remove_tree
+from skill_effectiveness.evidence.laying import drop_empty
 from skill_effectiveness.execution.git import Git
 from skill_effectiveness.execution.session import SessionFolders
 from skill_effectiveness.execution.session_sweep import sweep_sessions
@@ -75,9 +76,8 @@ class _Worktree(ABC):
         if self._admin is None:
             return
         remove_tree(self._around.fs, self._admin)
-        with suppress(OSError):
-            # As git does: there is a folder of worktrees while there is a worktree.
-            self._around.fs.rmdir(None, str(self._admin.parent))
+        # As git does: there is a folder of worktrees while there is a worktree.
+        drop_empty(self._around.fs, self._admin.parent)
 
     def dirty(self, *, ignored: bool = False) -> bool:
         """Whether anything differs from the commit that HEAD is at, or git does not say.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import stat
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.errnos import reported
@@ -17,7 +18,6 @@ from skill_effectiveness.evidence.fsops import closing, demand_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from skill_effectiveness.evidence.faults import Code
     from skill_effectiveness.evidence.fsops import FileSystem
@@ -125,5 +125,5 @@ def link_logins(session: SessionFolders, logins: Iterable[Login]) -> tuple[Path,
             if error.code is not FileCode.MISSING:
                 raise
         else:
-            linked.append(link.readlink())
+            linked.append(Path(session.around.fs.readlink(None, str(link))))
     return tuple(linked)

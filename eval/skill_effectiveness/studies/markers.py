@@ -10,10 +10,9 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsops import remove_tree
-from skill_effectiveness.evidence.laying import lay_file, lay_folder
+from skill_effectiveness.evidence.laying import drop_empty, lay_file, lay_folder, lay_missing
 from skill_effectiveness.providers.reach import HOME_SKILLS, PROJECT_INSTRUCTIONS, PROJECT_SKILLS
 from skill_effectiveness.studies.payloads import SKILL_FILE
 
@@ -61,30 +60,13 @@ def planted(fs: FileSystem, *, home: Path | None, project: Path, name: str, word
             with suppress(EvidenceError):
                 remove_tree(fs, place / name)
         for folder in reversed(made):
-            with suppress(OSError):
-                fs.rmdir(None, str(folder))
+            drop_empty(fs, folder)
 
 
 def _plant(fs: FileSystem, place: Path, name: str, text: bytes, made: list[Path]) -> None:
     """One mark; folders that were not there are remembered."""
     # What an earlier call left that was killed.
     remove_tree(fs, place / name)
-    missing = []
-    for folder in (place, *place.parents):
-        if _is_there(fs, folder):
-            break
-        missing.append(folder)
-    for folder in reversed(missing):
-        lay_folder(fs, folder)
-        made.append(folder)
+    made += lay_missing(fs, place)
     lay_folder(fs, place / name)
     lay_file(fs, place / name / SKILL_FILE, text)
-
-
-def _is_there(fs: FileSystem, folder: Path) -> bool:
-    with reported("a folder of skills", reading=True):
-        try:
-            fs.lstat(None, str(folder))
-        except FileNotFoundError:
-            return False
-    return True

@@ -32,6 +32,20 @@ CATEGORIES = {
     "findings that meet failOn": "findings-meet-fail-on",
     "a criteria file changes the digest": "digest-criteria",
 }
+SEED = REPOSITORY / "tests" / "data" / "closeout-from-seed"
+SEED_CATEGORIES = {
+    "malformed policy": "malformed-",
+    "duplicate ids": "duplicate-ids-",
+    "import cycles": "cycle-",
+    "import conflicts": "conflict-",
+    "path escape": "escape-",
+    "stale evidence": "stale-",
+    "a missing reviewer": "missing-review",
+    "independence": "independence-",
+    "findings that meet failOn": "finding-",
+    "a referenced criteria file changing the digest": "digest-criteria-file",
+}
+"""Other cases for the same text, written without a look at ours or at the program (tests/data/README.md)."""
 
 
 def case(folder: Path, name: str, expect: object, text: str | None = None) -> Path:
@@ -163,3 +177,19 @@ class TestOurFolder:
         before = content(OURS / name)
         assert run_case(OURS, name, repository.around, VERSION).line() == f"{name} ok"
         assert content(OURS / name) == before
+
+
+class TestCasesFromTheSeedAlone:
+    def test_they_cover_the_ten_categories(self) -> None:
+        """C63: by the names of the cases."""
+        names = case_names(SEED, Surroundings.real())
+        assert len(names) >= 25
+        for category, start in SEED_CATEGORIES.items():
+            assert any(name.startswith(start) for name in names), category
+
+    @pytest.mark.parametrize("name", case_names(SEED, Surroundings.real()))
+    def test_they_pass(self, repository: Repository, name: str) -> None:
+        """C63: what was written from the text alone holds too."""
+        before = content(SEED / name)
+        assert run_case(SEED, name, repository.around, VERSION).line() == f"{name} ok"
+        assert content(SEED / name) == before

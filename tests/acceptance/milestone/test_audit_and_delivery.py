@@ -72,12 +72,18 @@ class TestReviews:
         "basis": "review", "thread": "t1", "turn": "turn-2", "result_digest": digest_text("ACCEPTED"),
     }  # fmt: skip
     PACKET = f"REVIEW\nHEAD: {HEAD}\nCRITERIA DIGEST: {DIGEST}\n"
-    TURNS = (StoredTurn("turn-1", True, PACKET, "…"), StoredTurn("turn-2", True, None, "ACCEPTED"))
+    TURNS = (
+        StoredTurn(id="turn-1", completed=True, packet=PACKET, last_message="…"),
+        StoredTurn(id="turn-2", completed=True, packet=None, last_message="ACCEPTED"),
+    )
     TRANSCRIPT = Transcript("t1", TURNS, frozenset({"exec-1"}))
 
     def word(
-        self, transcript: Transcript | None, writers: tuple[str, ...] = ("exec-1",), **members: Any
-    ) -> str:  # noqa: ANN401 - members
+        self,
+        transcript: Transcript | None,
+        writers: tuple[str, ...] = ("exec-1",),
+        **members: Any,  # noqa: ANN401 - members of the acceptance
+    ) -> str:
         return audit_review(self.ACCEPTANCE | members, transcript, writers).word.value
 
     def test_a_good_review(self) -> None:
@@ -87,7 +93,7 @@ class TestReviews:
     @pytest.mark.parametrize("member", ["thread", "turn", "result_digest"])
     def test_a_record_that_is_incomplete(self, member: str) -> None:
         """M90: mismatch."""
-        assert self.word(self.TRANSCRIPT, **{member: None}) == "mismatch"
+        assert self.word(self.TRANSCRIPT, ("exec-1",), **{member: None}) == "mismatch"
 
     def test_what_differs(self) -> None:
         """M90: another thread, an unfinished turn, another result, another packet."""
@@ -123,12 +129,12 @@ class TestDelivery:
     @pytest.mark.parametrize(
         ("remote", "word"),
         [
-            (RemoteBranch(True, HEAD), "passed"),
-            (RemoteBranch(True, BASE, True), "passed"),
-            (RemoteBranch(True, BASE, False), "pending"),
-            (RemoteBranch(True, None), "pending"),
-            (RemoteBranch(True, BASE, None), "unobserved"),
-            (RemoteBranch(False), "unobserved"),
+            (RemoteBranch(readable=True, tip=HEAD), "passed"),
+            (RemoteBranch(readable=True, tip=BASE, contains_head=True), "passed"),
+            (RemoteBranch(readable=True, tip=BASE, contains_head=False), "pending"),
+            (RemoteBranch(readable=True, tip=None), "pending"),
+            (RemoteBranch(readable=True, tip=BASE, contains_head=None), "unobserved"),
+            (RemoteBranch(readable=False), "unobserved"),
         ],
     )
     def test_pushes(self, remote: RemoteBranch, word: str) -> None:
@@ -186,7 +192,8 @@ class TestReuse:
         digest = self.node().criteria_digest
         usual = Source(
             "r0", self.given(), "sha256:old", ACCEPTANCE | {"criteria_digest": digest},
-            {"head": HEAD, "batch": BATCH, "acceptance": "acc_1"}, AuditWord.OK, Landing(TREE, True, True),
+            {"head": HEAD, "batch": BATCH, "acceptance": "acc_1"}, AuditWord.OK,
+            Landing(TREE, head_in_batch=True, batch_in_target=True),
         )  # fmt: skip
         return replace(usual, **members)
 
@@ -211,7 +218,10 @@ class TestReuse:
         assert "no acceptance" in self.refused(self.source(acceptance=None))
         assert "different heads" in self.refused(self.source(integration={"head": BASE, "batch": BATCH}))
         assert "audited as mismatch" in self.refused(self.source(audit=AuditWord.MISMATCH))
-        for landing in (Landing(TREE, False, True), Landing(TREE, True, False)):
+        for landing in (
+            Landing(TREE, head_in_batch=False, batch_in_target=True),
+            Landing(TREE, head_in_batch=True, batch_in_target=False),
+        ):
             assert "does not contain it" in self.refused(self.source(landing=landing))
 
     def test_what_changed(self) -> None:

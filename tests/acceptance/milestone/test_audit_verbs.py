@@ -328,7 +328,7 @@ class TestDelivery:
             let_go()
 
     def test_nothing_is_written(self, published: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-        """M108: a remote and a tracker that refuse writes see reads alone, in a whole close and its readback."""
+        """M108: a remote and a tracker that refuse writes see reads alone, readback included."""
         base = published.repository.base
         origin = base / "origin.git"
         push(published)

@@ -64,7 +64,7 @@ class TestExplorer:
 
 class TestExecutor:
     def test_a_mixed_set(self, case: Case, hall: Hall) -> None:
-        """M74: one executor; the tool commits; gate and crosscheck pass at the repaired head, which is published."""
+        """M74: one executor; the tool commits; what passes at the repaired head is published."""
         hall.script["B"] = [needs(MISSING, finding("B-2", kind="test_gap")), verified()]
         before = case.head
         assert case.started().close().code == 0

@@ -200,7 +200,7 @@ class TestReceipts:
         return case.folder() / "receipts" / "unit-check-1.receipt"
 
     def test_what_is_handed_over(self, case: Case, hall: Hall) -> None:
-        """M45: outside both checkouts, of the digest that the prompt names; the original is not read again."""
+        """M45: outside both checkouts, of the digest in the prompt; the original is not read again."""
         self.accepted(case, receipt="red: failed before\n")
         (case.repository.base / "n1.receipt").write_text("forged\n")
         assert case.close().code == 0
@@ -284,7 +284,7 @@ class TestReceipts:
 
 
 class TestEngines:
-    def test_no_profile(self, case: Case, hall: Hall) -> None:
+    def test_no_profile(self, case: Case) -> None:
         """M46: refused, a question about the configuration."""
         case.configuration["profiles"] = []
         said = case.started().close()
@@ -382,7 +382,7 @@ class TestEngines:
         assert ["observed_model_differs", "same_thread"] in warned
         assert {each.seconds for each in hall.asked} == {77.0}
 
-    def test_a_floor_stated_as_null(self, case: Case, hall: Hall) -> None:
+    def test_a_floor_stated_as_null(self, case: Case) -> None:
         """M115: lets a pass count whose commands nobody saw, and V lists it."""
         case.configuration["profiles"] = [profile(floors={"commands": None})]
         assert case.started().close().code == 0

@@ -43,7 +43,7 @@ def judge(
     receipt: StoredReceipt | None = None,
     **others: Any,  # noqa: ANN401 - members of the question,  # noqa: ANN401 - members of the question
 ) -> GateJudgement:
-    question = {
+    question: dict[str, Any] = {
         "milestone": "m1", "pinned": PINNED, "head": HEAD, "base": OTHER, "required": (TEST,),
         "records": records, "needs_qa": qa, "receipt": receipt,
     }  # fmt: skip

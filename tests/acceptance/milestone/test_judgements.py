@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -63,6 +63,9 @@ from skill_effectiveness.acceptance.milestone.words import GateState, Impact, Pa
 from skill_effectiveness.execution import LimitName
 from skill_effectiveness.providers import CallOutcome, Ending, ProviderErrorKind
 from tests.support.milestones import answered, finding
+
+if TYPE_CHECKING:
+    from enum import StrEnum
 
 HEAD, BASE = "a" * 40, "b" * 40
 V = Verdict(
@@ -204,7 +207,8 @@ class TestPriors:
 
     def test_previous_findings(self) -> None:
         """M84: each blocking finding in one of three words."""
-        before = v(findings=(made(name="A-1"), made(name="B-1"), made(name="B-2"), made(name="m", severity="P3", impact=None)))  # fmt: skip
+        minor = made(name="m", severity="P3", impact=None)
+        before = v(findings=(made(name="A-1"), made(name="B-1"), made(name="B-2"), minor))
         now = v(findings=(made(name="A-1"), made(name="B-1", severity="P3", impact=None)))
         told = previous_crosscheck(before, now)
         assert told["verdict"]["findings"] == [each.plain() for each in before.findings]
@@ -291,27 +295,34 @@ class TestAlignment:
 
     def test_equal(self) -> None:
         """M117: every node landed, every commit belongs to one; the correction belongs to the close."""
-        one, two = NodeLanding("n1", True, ["1"]), NodeLanding("n2", True, ["2", "3"])
+        one, two = (
+            NodeLanding("n1", landed=True, commits=["1"]),
+            NodeLanding("n2", landed=True, commits=["2", "3"]),
+        )
         assert self.judged(["3", "2", "1"], one, two) == EQUAL
         assert self.judged(["4", "3", "2", "1"], one, two, fix=("4",)) == EQUAL
 
     def test_not_equal(self) -> None:
         """M117: with the difference."""
-        one, absent = NodeLanding("n1", True, ["1"]), NodeLanding("n2", False, ())
+        one, absent = (
+            NodeLanding("n1", landed=True, commits=["1"]),
+            NodeLanding("n2", landed=False, commits=()),
+        )
         assert self.judged(["1"], one, absent) == "not equal: not landed: n2"
         assert self.judged(["9" * 40, "1"], one) == "not equal: of no planned node: 999999999999"
 
     def test_not_judged(self) -> None:
         """M117: when the plan names no node, or what belongs to one is unknown."""
         assert self.judged(["1"]) == "not judged"
-        assert self.judged(None, NodeLanding("n1", True, ["1"])) == "not judged"
-        assert self.judged(["1"], NodeLanding("n1", True, None)) == "not judged"
+        assert self.judged(None, NodeLanding("n1", landed=True, commits=["1"])) == "not judged"
+        assert self.judged(["1"], NodeLanding("n1", landed=True, commits=None)) == "not judged"
 
 
 class TestPackets:
+    RECEIPT = NodeReceipt(node="n1", state="accepted", sha256="sha256:2", source_run=None)
     FACTS = PacketFacts(
         BASE, HEAD, (Criterion("c2", "It works."),), (Decision(id="d1", text="One store."),),
-        ReceiptsFile(Path("/run/receipts.md"), "sha256:1", (NodeReceipt(node="n1", state="accepted", sha256="sha256:2", source_run=None),)),
+        ReceiptsFile(Path("/run/receipts.md"), "sha256:1", (RECEIPT,)),
     )  # fmt: skip
 
     def test_the_rule_is_the_same_in_both(self) -> None:
@@ -352,7 +363,7 @@ class TestPackets:
 
 
 class TestReceipts:
-    CHECK: dict[str, Any] = {
+    CHECK: ClassVar[dict[str, Any]] = {
         "call": "unit-check-1", "role": "unit-check", "state": "ok", "verdict": "verified",
         "receipt": {"state": "accepted", "copy": "x.receipt", "sha256": "sha256:1"},
     }  # fmt: skip
@@ -366,7 +377,7 @@ class TestReceipts:
         assert self.judged(self.CHECK) == ("accepted", None)
 
     def test_what_holds(self) -> None:
-        """M40 M41 M42 M43: the copy is gone, the check is not verified, no copy is named, the bytes differ."""
+        """M40 M41 M42 M43: the copy is gone, nothing is verified, no copy is named, the bytes differ."""
         assert self.judged(self.CHECK, copy=None) == ("missing", "crosscheck_receipt_missing")
         for wrong in ({"state": "failed"}, {"verdict": "needs_changes"}, {"role": "x"}, {"receipt": None}):
             assert self.judged(self.CHECK | wrong) == ("unverified", "crosscheck_receipt_unverified")
@@ -388,7 +399,8 @@ class TestReceipts:
 
     def test_the_document(self) -> None:
         """M45: bytes as they are; a reused node's block names where it comes from."""
-        evidence = NodeEvidence("n1", self.CHECK, ReusedFrom("r0", HEAD, "acc_1"), copy=b"red \xff\n", copy_digest="sha256:1")  # fmt: skip
+        source = ReusedFrom("r0", HEAD, "acc_1")
+        evidence = NodeEvidence("n1", self.CHECK, source, copy=b"red \xff\n", copy_digest="sha256:1")
         document = receipts_document(
             [judge_node_receipt(evidence), judge_node_receipt(NodeEvidence("n2", None))]
         )
@@ -399,10 +411,14 @@ class TestReceipts:
 
 
 def test_every_code_is_raised_somewhere() -> None:
-    """M46: no word without a place that says it; those of older journals can be read, and nobody says them."""
+    """M46: no word without a place that says it; those of older journals are only read."""
     folder = Path(__file__).parents[3] / "eval" / "skill_effectiveness" / "acceptance" / "milestone"
     source = "\n".join(path.read_text() for path in folder.glob("*.py") if path.name != "errors.py")
-    codes = [("MilestoneCode", MilestoneCode), ("StopCode", StopCode), ("Reason", Reason)]
+    codes: list[tuple[str, type[StrEnum]]] = [
+        ("MilestoneCode", MilestoneCode),
+        ("StopCode", StopCode),
+        ("Reason", Reason),
+    ]
     unused = {each.value for name, enum in codes for each in enum if f"{name}.{each.name}" not in source}
     assert unused == {each.value for each in LEGACY_REASONS}
     assert unused == {"crosscheck_author_undecided", "crosscheck_no_independent_engine"}

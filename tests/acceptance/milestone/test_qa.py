@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -34,13 +35,14 @@ def finding(severity: str) -> dict[str, str]:
 
 def qa_pass(name: str, verdict: str = "PASS", *severities: str, **members: Any) -> PassEvidence:  # noqa: ANN401 - members
     value = {"pass": name, "verdict": verdict, "findings": [finding(each) for each in severities]}
-    answer = QaPass.model_validate_json(__import__("json").dumps(value))
-    return PassEvidence(**({"call": f"p-{name}", "role": "explorer", "answer": answer} | members))
+    answer = QaPass.model_validate_json(json.dumps(value))
+    usual: dict[str, Any] = {"call": f"p-{name}", "role": "explorer", "answer": answer}
+    return PassEvidence(**(usual | members))
 
 
 def receipt(verdict: str = "PASS", *severities: str, resume_of: str = "c") -> ReceiptEvidence:
     value = {"verdict": verdict, "findings": [finding(each) for each in severities]}
-    answer = QaSynthesis.model_validate_json(__import__("json").dumps(value))
+    answer = QaSynthesis.model_validate_json(json.dumps(value))
     return ReceiptEvidence("r", resume_of, answer)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-WEB = {"surfaces": {"c1": "web"}}
+WEB: dict[str, Any] = {"surfaces": {"c1": "web"}}
 
 
 def receipt(case: Case) -> tuple[str, str]:

@@ -106,7 +106,7 @@ class TestPrior:
 
 
 class TestReuse:
-    def test_a_proven_node(self, case: Case, hall: Hall) -> None:
+    def test_a_proven_node(self, case: Case) -> None:
         """M87 M88: taken over with its base and receipt; the source journal stays as it is."""
         integrated(case)
         before = self.journal(case)

@@ -32,11 +32,12 @@ from skill_effectiveness.providers.codex_loop import loop_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from skill_effectiveness.acceptance.loop.blocks import Run, RunContext
     from skill_effectiveness.acceptance.loop.events import AnyEvent
     from skill_effectiveness.acceptance.loop.guard import Guard
-    from skill_effectiveness.acceptance.loop.measured_tree import MeasuredTree, Standing
+    from skill_effectiveness.acceptance.loop.measured_tree import Standing
     from skill_effectiveness.acceptance.loop.steps import StepStore
     from skill_effectiveness.evidence.surroundings import Surroundings
 
@@ -87,7 +88,8 @@ class Invocation:
 
     order: Order
     around: Surroundings
-    tree: MeasuredTree
+    worktree: Path
+    measure: Callable[[], Standing]
     steps: StepStore
     guard: Guard
     seconds: float
@@ -111,7 +113,7 @@ class Invocation:
             )
         except EvidenceError as error:
             raise AbortedError(f"a step cannot be kept ({error.code})") from error
-        standing = self.tree.measure()
+        standing = self.measure()
         return self._judged(observed, output, manifest, standing)
 
     @property
@@ -133,7 +135,7 @@ class Invocation:
 
     def _observe(self, session: SessionFolders, given: Files) -> tuple[Observed, Output]:
         agent = self.order.block.agent
-        places = Places(self.tree.path, session.work / "in", session.work / "out")
+        places = Places(self.worktree, session.work / "in", session.work / "out")
         lay_mirror(self.around.fs, places.inputs, given)
         lay_mirror(self.around.fs, places.outputs, {})
         prompt = self._prompt(places)
@@ -150,7 +152,7 @@ class Invocation:
         )
         observed = run_observed(
             [agent.command, *with_prompt(args, prompt)],
-            cwd=self.tree.path,
+            cwd=self.worktree,
             env=agent_environment(self.around, session.tmp, agent.pass_env),
             seconds=self.seconds,
             around=self.around,

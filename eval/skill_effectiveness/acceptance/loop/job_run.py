@@ -18,6 +18,7 @@ from skill_effectiveness.acceptance.loop.summary import JobSummary
 from skill_effectiveness.acceptance.loop.words import LimitCycle, Outcome
 from skill_effectiveness.acceptance.loop.workplace import Settings, Workplace
 from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.laying import drop_empty
 from skill_effectiveness.evidence.pointer import printable
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.signals import Terminated
@@ -218,9 +219,8 @@ class JobRun:
             tree = MeasuredTree(path, session.data / _INDEX, site.around)
             if not assignment.isolate:
                 self._bring_up_to_date(tree)
-            guard = guard_of(
-                site.around.fs, tree, assignment.protected, site.configuration, site.repository.top
-            )
+            top = site.repository.top
+            guard = guard_of(site.around, tree, assignment.protected, site.configuration, top)
             place = Workplace(
                 site.around, tree, site.repository.top, site.steps, site.log, guard, assignment.settings
             )
@@ -271,9 +271,8 @@ class JobRun:
             return replace(end, worktree=path)
         certain = worktree.remove()
         if certain:
-            with suppress(OSError):
-                # The last of a run takes the folder of all with it.
-                self._site.around.fs.rmdir(None, str(worktree.path.parent))
+            # The last of a run takes the folder of all with it.
+            drop_empty(self._site.around.fs, worktree.path.parent)
         else:
             told = f"aborted: cleanup uncertain: {path}"
             end = replace(end, outcome=Outcome.ABORTED, worktree=path, reason=told)

@@ -133,6 +133,7 @@ class MeasuredTree:
         self.git_folder, self.common, self.start = self._found()
         self._where = (f"--git-dir={self.git_folder}", f"--work-tree={path}", *_CAREFUL)
         self._content, self._refs, self._index = _Remembered(), _Remembered(), _Remembered()
+        self._left = ""
         self.ask("read-tree", self.start)
         self._submodules = _submodules(self.ask(*_LISTING))
 
@@ -162,9 +163,13 @@ class MeasuredTree:
             AbortedError: it failed.
         """
         environ = {**_IDENTITY, **(self._environ if own_index else {})}
+        if own_index and self._digest_file(self._own_index) != self._left:
+            raise AbortedError("the index of this tool was changed by someone else")
         answered = self._git.ask(*self._where, *words, environ=environ, seconds=SECONDS, stdin=stdin)
         if not answered.good:
             raise AbortedError(f"the content of the repository cannot be measured (git {words[0]})")
+        if own_index:
+            self._left = self._digest_file(self._own_index)
         return answered.out
 
     def tree_of(self, commit: str) -> str:
@@ -183,7 +188,7 @@ class MeasuredTree:
         """
         self.ask("add", "--all")
         return Standing(
-            self._content.of(self._digest_file(self._own_index), self._listed),
+            self._content.of(self._left, self._listed),
             self._digest_file(self.git_folder / "HEAD"),
             self._index.of(self._digest_file(self.git_folder / "index"), self._their_index),
             self._refs.of(self._digest_refs(), self._all_refs),
@@ -238,7 +243,7 @@ class MeasuredTree:
         """
         tree = self.ask("write-tree").strip().decode()
         # Git notes the ids of folders in the index, whose entries stay as they are.
-        self._content.rekey(self._digest_file(self._own_index))
+        self._content.rekey(self._left)
         return tree
 
     def commit(self, parent: str, message: str) -> str:

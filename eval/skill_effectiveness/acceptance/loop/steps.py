@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.acceptance.loop.errors import AbortedError
 from skill_effectiveness.acceptance.loop.limits import (
     OUTPUT_BYTES,
     OUTPUT_DEPTH,
@@ -144,6 +145,9 @@ def _apart(files: Files) -> Files:
 class StepStore:
     """The steps of one run, numbered from 1 and never numbered twice.
 
+    Agents run as the owner of the run directory, so what lies there counts only as long as it is what was
+    put there.
+
     Args:
         root: the run directory.
     """
@@ -151,6 +155,7 @@ class StepStore:
     def __init__(self, root: PrivateRoot) -> None:
         self._root = root
         self._last = 0
+        self._kept: dict[tuple[int, str], dict[str, str]] = {}
 
     def has(self, step: object) -> bool:
         """Whether there is a step of this number."""
@@ -160,11 +165,16 @@ class StepStore:
         """Make the next step; its number.
 
         Raises:
+            AbortedError: somebody has made it already.
             EvidenceError: its folders could not be made.
         """
         self._last += 1
+        with self._root.child(STEPS, create=True) as steps:
+            if steps.exists(str(self._last)):
+                raise _changed()
         for side in (IN, OUT):
             self._root.child(STEPS, str(self._last), side, create=True).close()
+            self._kept[self._last, side] = {}
         return self._last
 
     def give(self, step: int, files: Files) -> None:
@@ -191,15 +201,20 @@ class StepStore:
             *folders, name = path.split("/")
             with self._root.child(STEPS, str(step), side, *folders, create=True) as folder:
                 folder.publish(name, data)
+        self._kept[step, side] = {path: digest_bytes(data) for path, data in files.items()}
 
     def files(self, step: int, side: str) -> Files:
         """Everything that was kept on one side of a step.
 
         Raises:
+            AbortedError: it is not what was kept.
             EvidenceError: it cannot be read.
         """
         with self._root.child(STEPS, str(step), side) as folder:
-            return _read_all(folder, "")
+            files = _read_all(folder, "")
+        if {path: digest_bytes(data) for path, data in files.items()} != self._kept[step, side]:
+            raise _changed()
+        return files
 
     def wired(self, inputs: Mapping[str, str]) -> Files:
         """The files that explicit wiring names.
@@ -240,6 +255,10 @@ class StepStore:
         if not below:
             raise told
         return below
+
+
+def _changed() -> AbortedError:
+    return AbortedError("the run directory was changed by someone else")
 
 
 def _joined(target: str, below: str) -> str:

@@ -36,7 +36,7 @@ from skill_effectiveness.acceptance.loop.measuring import (
 from skill_effectiveness.acceptance.loop.state_view import StateView
 from skill_effectiveness.acceptance.loop.texts import head_and_tail
 from skill_effectiveness.acceptance.loop.words import Outcome, Reason
-from skill_effectiveness.evidence.canonical import digest_text
+from skill_effectiveness.evidence.canonical import digest_object, digest_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,10 +102,13 @@ class Workplace:
     previous: int | None = None
     attempts: int = 0
     _baseline: Standing = field(init=False)
+    _measured_last: Standing = field(init=False)
+    _git_guarded: str = field(init=False)
     _guarded: str = field(init=False)
 
     def __post_init__(self) -> None:
-        self.standing = self._baseline = self.tree.measure()
+        self.standing = self._baseline = self._measured_last = self.tree.measure()
+        self._git_guarded = self.guard.git_mark()
         self._guarded = self.guard.mark()
 
     @property
@@ -148,7 +151,7 @@ class Workplace:
                 raise AbortedError(told) from error
             if not isinstance(result, BlockResult):
                 raise AbortedError(f"a block of kind {block.kind} answered with no BlockResult")
-            self.standing = self.tree.measure()
+            self.standing = self.measure()
             missing = not result.ok and result.reason is Reason.PASSED
             return replace(result, reason=Reason.BLOCK_FAILED) if missing else result
 
@@ -169,7 +172,8 @@ class Workplace:
         invocation = Invocation(
             Order(block, ctx, self.previous, self.standing, self._guarded, self.settings.material),
             self.around,
-            self.tree,
+            self.tree.path,
+            self.measure,
             self.steps,
             self.guard,
             self.settings.timeout_seconds,
@@ -182,6 +186,23 @@ class Workplace:
         if made.verdict is not None:
             self._note_verdict(made.verdict, ctx)
         return made.result
+
+    def measure(self) -> Standing:
+        """The repository now; git is not started once somebody has changed what it is led by.
+
+        Raises:
+            AbortedError: it cannot be measured.
+        """
+        mark = self.guard.git_mark()
+        if mark == self._git_guarded:
+            self._measured_last = self.tree.measure()
+            return self._measured_last
+        last = self._measured_last
+        return replace(last, content=digest_object({"content": last.content, "git": mark}))
+
+    @property
+    def _is_measured(self) -> bool:
+        return self.standing == self._measured_last
 
     # Conditions.
 
@@ -232,7 +253,7 @@ class Workplace:
 
     def _moved(self) -> bool:
         """Measure again; whether the working tree, its index or HEAD is another than before."""
-        before, self.standing = self.standing, self.tree.measure()
+        before, self.standing = self.standing, self.measure()
         return not self.standing.same_place(before)
 
     # Attempts.
@@ -244,7 +265,7 @@ class Workplace:
         self.attempts += iteration.outer is None or iteration.outer.outer is None
         state = AttemptState(self.standing.content, decision_digest(words))
         diff = None
-        if self.settings.verbose:
+        if self.settings.verbose and self._is_measured:
             whole = self.tree.difference(self.tree.start, self.tree.written())
             diff = head_and_tail(whole, TOLD_BYTES)
         self._note(

@@ -27,7 +27,7 @@ from skill_effectiveness.acceptance.milestone.store import not_written
 from skill_effectiveness.acceptance.milestone.words import PassName, PassState, Purpose, Role, RowType, Word
 from skill_effectiveness.evidence.canonical import digest_bytes
 from skill_effectiveness.evidence.faults import EvidenceError
-from skill_effectiveness.evidence.laying import lay_file
+from skill_effectiveness.evidence.laying import drop_file, lay_file
 from skill_effectiveness.execution import SessionFolders
 from skill_effectiveness.execution.git import Git
 
@@ -210,7 +210,7 @@ def _plant(folder: Path, defect: Defect, run: Run) -> tuple[str, str]:
         raise _unmade()
     for number, text in enumerate((defect.sound, defect.planted)):
         if number:
-            around.fs.unlink(None, str(folder / defect.file))
+            drop_file(around.fs, folder / defect.file)
         lay_file(around.fs, folder / defect.file, text.encode())
         added = git.ask("add", "--all").good
         word = "Rework" if number else "Begin"
