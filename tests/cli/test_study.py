@@ -134,7 +134,7 @@ class TestPlan:
         ("words", "told"),
         [
             (("simulated", "--placebo"), "generates no placebo"),
-            (("codex",), "cannot let codex work on tasks"),
+            (("cursor",), "cannot let cursor work on tasks"),
         ],
     )
     def test_quick_refuses_what_this_version_cannot_do(

@@ -85,10 +85,16 @@ class TestTheStudy:
             assert f"(line {line})" in told
 
     def test_driver(self, tmp_path: Path) -> None:
-        """S15: this version drives no program."""
-        edits = {"provider: simulated": "provider: codex", "executable: null": "executable: /bin/true"}
-        found = report(study(tmp_path, {}, **edits))
-        assert "/driver/provider" in failed(found)[CheckName.DRIVER]
+        """S15: it can be driven, and its program bound; what rests on that is absent otherwise."""
+        for provider, told in (("cursor", "/driver/provider"), ("codex", "/driver/executable")):
+            edits = {
+                "provider: simulated": f"provider: {provider}",
+                "executable: null": "executable: /bin/true",
+            }
+            found = report(study(tmp_path / provider, {}, **edits))
+            assert told in failed(found)[CheckName.DRIVER]
+            assert found.status(CheckName.MODEL) is ABSENT
+            assert found.status(CheckName.TREATMENT_DIFF) is ABSENT
 
     def test_price(self, tmp_path: Path) -> None:
         """S10 S15: what has no known price cannot have a limit of cost."""

@@ -30,7 +30,10 @@ PROFILE = EngineProfile(name="one", adapter="scripted", model="one-1", family="o
 def begin(base: Path) -> None:
     """A store with one run in it."""
     pinned = read_input(json.dumps(DOCUMENT).encode())
-    with MilestoneStore.open(base / "store", surroundings()) as store, store.begin("r1") as folder:
+    checkout = base / "checkout"
+    checkout.mkdir(mode=0o700)
+    store = MilestoneStore.create(base / "store", surroundings(), checkout)
+    with store, store.begin("r1") as folder:
         folder.keep(pinned.line, INPUT)
         folder.keep(read_configuration(b"{}").line(), CONFIGURATION)
         with folder.locked("begin"), folder.journal(create=True) as journal:

@@ -3,7 +3,8 @@
 | check | what has to hold |
 |---|---|
 | `schema` | every task folder can be used, and its scripts name no place that is not there |
-| `driver`, `model` | this version can drive the agent that is named |
+| `driver` | this version can drive the agent that is named, and give it what the arms and tasks ask for |
+| `model` | asked one thing through the driver, it answers; asked only where nothing else is wrong |
 | `licences` | every reviewer's licence is signed by a trusted key, live, and of one world with the driver |
 | `price` | a limit of cost is on a model whose cost is known |
 | `treatment_diff` | the arms differ in the declared treatment and nowhere else |
@@ -34,16 +35,13 @@ from skill_effectiveness.calibration.standing import LicenceStatus, demand_one_w
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.execution import ExecutableError
 from skill_effectiveness.protocol.arm_errors import ArmError
-from skill_effectiveness.protocol.registries import RegistrySchema
 from skill_effectiveness.protocol.tasks import TaskError
 from skill_effectiveness.providers import ProviderError
 from skill_effectiveness.providers.driving import tells_cost
-from skill_effectiveness.studies.drivers import drivable, frozen_driver
-from skill_effectiveness.studies.errors import StudyError
+from skill_effectiveness.studies.driver_checks import DriverFacts, ask_model, look_at_driver
 from skill_effectiveness.studies.frozen import freeze_study
 from skill_effectiveness.studies.task_checks import TaskChecks, check_task
 from skill_effectiveness.studies.words import SIMULATED, Arm, Sandbox
-from skill_effectiveness.studies.workplace import holds_a_repository
 from skill_effectiveness.trials.leaks import LeakKind, LeakRules, scan
 
 if TYPE_CHECKING:
@@ -143,11 +141,12 @@ def check_study(
     Raises:
         StudyError: `grader_unusable`: nothing can be run here at all.
         ProtocolError: the frozen inputs of this installation cannot be read.
+        EvidenceError: the folders of a call or a script cannot be made.
     """
+    driver = look_at_driver(loaded, around)
     results = [
         _schema(loaded),
-        _driver(loaded),
-        _model(loaded),
+        _result(CheckName.DRIVER, driver.faults),
         _licences(loaded, trusted, around),
         _price(loaded),
     ]
@@ -155,11 +154,16 @@ def check_study(
         waiting = (CheckName.TREATMENT_DIFF, CheckName.PROMPT_LEAK, *_TASK_CHECKS)
         results += [CheckResult(name, CheckStatus.ABSENT) for name in waiting]
     else:
-        results += [_treatment_diff(loaded, around), _prompt_leak(loaded)]
-        if scripts_last and any(result.status is CheckStatus.FAIL for result in results):
+        results += [_treatment_diff(loaded, driver, around), _prompt_leak(loaded)]
+        wrong = any(result.status is CheckStatus.FAIL for result in results)
+        if scripts_last and wrong:
             results += [CheckResult(name, CheckStatus.ABSENT) for name in _TASK_CHECKS]
         else:
             results += _task_checks(loaded, around, on_task)
+    wrong = any(result.status is CheckStatus.FAIL for result in results)
+    results.append(_model(loaded, driver, around, ask=not wrong))
+    order = list(CheckName)
+    results.sort(key=lambda result: order.index(result.name))
     return CheckReport(tuple(results), oracle_needed=not allow_missing_oracle)
 
 
@@ -195,36 +199,14 @@ def _needs_sandbox(task: TaskFolder, folder: Path, loaded: LoadedStudy) -> Itera
                     )
 
 
-def _driver(loaded: LoadedStudy) -> CheckResult:
-    provider = loaded.study.driver.provider
-    if not drivable(provider):
-        told = f"/driver/provider: this version cannot let {provider} work on tasks; use {SIMULATED}."
-        return _result(CheckName.DRIVER, [told])
-    return _result(CheckName.DRIVER, [] if loaded.study.driver.simulated else list(_undrivable(loaded)))
-
-
-def _undrivable(loaded: LoadedStudy) -> Iterator[str]:
-    """What a real agent cannot be given or proved here."""
-    if loaded.study.registry is RegistrySchema.SKILL_CONTENT:
-        yield (
-            "/registry: the isolation of a real agent is not proved here, as the causal tier demands; use "
-            "paired-profile."
-        )
-    for arm, payload in loaded.payloads.items():
-        if payload.hooks:
-            yield f"/arms/{arm}/hooks: hooks cannot be given to a real agent; take them out."
-    for task in loaded.tasks:
-        if task.environment_env:
-            yield f"task {task.task_id}: environment.env cannot be given to a real agent; take it out."
-        if holds_a_repository(task.environment):
-            yield f"task {task.task_id}: environment/ holds a .git, whose history may tell; take it out."
-
-
-def _model(loaded: LoadedStudy) -> CheckResult:
-    """A simulated model is what it is called; any other is asked once, which needs a driver that works."""
+def _model(loaded: LoadedStudy, driver: DriverFacts, around: Surroundings, *, ask: bool) -> CheckResult:
+    """A simulated model is what it is called; any other is asked one thing, where nothing else is wrong."""
     if loaded.study.driver.simulated:
         return _result(CheckName.MODEL, [])
-    return CheckResult(CheckName.MODEL, CheckStatus.ABSENT)
+    if driver.provider is None or not ask:
+        return CheckResult(CheckName.MODEL, CheckStatus.ABSENT)
+    fault = ask_model(driver.provider, loaded.study.driver.model, around)
+    return _result(CheckName.MODEL, [] if fault is None else [fault])
 
 
 def _price(loaded: LoadedStudy) -> CheckResult:
@@ -289,20 +271,20 @@ def _licence_faults(
 # Arms and instructions.
 
 
-def _treatment_diff(loaded: LoadedStudy, around: Surroundings) -> CheckResult:
+def _treatment_diff(loaded: LoadedStudy, driver: DriverFacts, around: Surroundings) -> CheckResult:
     reference = loaded.study.arms.reference
     if reference is not None and reference.placebo:
         told = "/arms/reference/placebo: this version generates no placebo; name the arm's own files."
         return _result(CheckName.TREATMENT_DIFF, [told])
+    if driver.frozen is None:
+        # What cannot be driven is told by the check of the driver.
+        return CheckResult(CheckName.TREATMENT_DIFF, CheckStatus.ABSENT)
     try:
-        freeze_study(around.fs, loaded, frozen_driver(loaded.study, around))
+        freeze_study(around.fs, loaded, driver.frozen)
     except ArmError as error:
         return _result(CheckName.TREATMENT_DIFF, [f"/arms: {error.sentence}"])
     except TaskError as error:
         return _result(CheckName.TREATMENT_DIFF, [f"/tasks: {error.sentence}"])
-    except StudyError:
-        # What cannot be driven is told by the check of the driver.
-        return CheckResult(CheckName.TREATMENT_DIFF, CheckStatus.ABSENT)
     return _result(CheckName.TREATMENT_DIFF, [])
 
 

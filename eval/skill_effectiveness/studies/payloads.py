@@ -38,7 +38,9 @@ SKILL_FILE: Final = "SKILL.md"
 _SKILL_NAME: Final = re.compile(r"[a-z0-9-]{1,64}")
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _FRONT_MATTER: Final = re.compile(r"---\n(.*?\n)---(\n|\Z)", re.DOTALL)
-_SKILLS, _INSTRUCTIONS, _HOOKS = "skills", "instructions", "hooks"
+SKILLS: Final = "skills"
+INSTRUCTIONS: Final = "instructions"
+HOOKS: Final = "hooks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +102,12 @@ def read_payload(fs: FileSystem, content: ArmContent, base: Path, where: str) ->
         StudyError: `input_missing`, `input_refused`.
     """
     reading = _Reading(fs, base)
-    skills = [reading.skill(path, f"{where}/{_SKILLS}/{index}") for index, path in enumerate(content.skills)]
+    skills = [reading.skill(path, f"{where}/{SKILLS}/{index}") for index, path in enumerate(content.skills)]
     files = {
         kind: tuple(reading.file(path, kind, f"{where}/{kind}/{index}") for index, path in enumerate(given))
-        for kind, given in ((_INSTRUCTIONS, content.instructions), (_HOOKS, content.hooks))
+        for kind, given in ((INSTRUCTIONS, content.instructions), (HOOKS, content.hooks))
     }
-    return Payload(tuple(skills), files[_INSTRUCTIONS], files[_HOOKS], reading.held())
+    return Payload(tuple(skills), files[INSTRUCTIONS], files[HOOKS], reading.held())
 
 
 class _Reading:
@@ -128,11 +130,11 @@ class _Reading:
         if described is None or described.kind is not EntryKind.FILE:
             raise _refused(where, f"this folder has no {SKILL_FILE}; name a skill's folder.")
         name = _skill_name(read_file(self._fs, folder, described), folder.name, where)
-        self._add(_SKILLS, TreeEntry(_SKILLS, EntryKind.FOLDER), where, twice=True)
-        for entry in tree.under(f"{_SKILLS}/{name}"):
+        self._add(SKILLS, TreeEntry(SKILLS, EntryKind.FOLDER), where, twice=True)
+        for entry in tree.under(f"{SKILLS}/{name}"):
             self._add(entry.path, entry, where)
         for entry in tree.files:
-            self._ways[f"{_SKILLS}/{name}/{entry.path}"] = self._way(folder, entry)
+            self._ways[f"{SKILLS}/{name}/{entry.path}"] = self._way(folder, entry)
         return Skill(name, tree.digest)
 
     def _way(self, folder: Path, entry: TreeEntry) -> Callable[[], bytes]:

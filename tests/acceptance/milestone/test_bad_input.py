@@ -90,6 +90,13 @@ class TestStore:
         assert case.start().document["code"] == "store_unsafe"
         assert case.store.stat().st_mode & 0o777 == 0o755
 
+    def test_looking_makes_nothing(self, case: Case) -> None:
+        """M37: a store that is not there stays so."""
+        assert case("status", run=None).document == {"runs": []}
+        for verb in ("status", "report", "audit", "close"):
+            assert case(verb).document["code"] == "run_unknown"
+        assert not case.store.exists()
+
     def test_the_usual_store(self, case: Case) -> None:
         """M37: the user's state folder."""
         case.start()

@@ -195,6 +195,37 @@ class TestExecutor:
         assert case.started().close().document["code"] == "close_fix_failed"
         assert case.head == before
 
+    def test_an_executor_that_lays_a_trap(self, case: Case, hall: Hall) -> None:
+        """M74: what it makes of its `.git` file and index reaches nobody: its files are read without them."""
+        marker = case.repository.base / "sprung"
+
+        def trap(asked: Asked) -> object:
+            other = asked.folder / ".crw" / "git"
+            case.git("init", "-q", "--bare", str(other))
+            with (other / "config").open("a") as file:
+                file.write(f'[filter "x"]\n\tclean = "touch {marker}; cat"\n\trequired = true\n')
+            (asked.folder / ".gitattributes").write_text("* filter=x\n")
+            (asked.folder / ".git").unlink()
+            (asked.folder / ".git").write_text(f"gitdir: {other}\n")
+            (asked.folder / "fixed").write_text("1\n")
+            return {"state": "ready", "question": "", "summary": ""}
+
+        hall.script |= {"B": [needs(finding()), verified()], "fix": [trap]}
+        assert case.started().close().code == 0
+        assert not marker.exists()
+        assert case.git("ls-tree", "--name-only", "main").splitlines() == [
+            ".gitattributes", "a.py", "first", "fixed",
+        ]  # fmt: skip
+
+    def test_an_executor_that_changes_nothing(self, case: Case, hall: Hall) -> None:
+        """M74: the same head is judged again, and there is nothing to publish."""
+        done = {"state": "ready", "question": "", "summary": "It was right."}
+        hall.script |= {"B": [needs(finding()), verified()], "fix": [done]}
+        before = case.head
+        assert case.started().close().code == 0
+        assert case.head == before
+        assert [row["head"] for row in case.rows("crw.crosscheck")] == [before, before]
+
     def test_a_target_that_moves_meanwhile(self, case: Case, hall: Hall) -> None:
         """M70 M78: the repair is not published over it; its branch stays."""
 

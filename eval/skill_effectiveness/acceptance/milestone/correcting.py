@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from skill_effectiveness.acceptance.milestone.run import Run
 
 FOLDER: Final = "fix-wt"
+_INDEX: Final = ".index"
 _PLANNED: Final = "planned"
-_COMMITTING: Final = "committing"
 _COMMITTED: Final = "committed"
 _PASSING: Final = frozenset({PassState.QUOTA, PassState.NO_ANSWER, PassState.UNAVAILABLE})
 
@@ -209,15 +209,14 @@ class Correction:
         if done:
             return str(done[-1].body["commit"])
         worktree = self._worktree()
-        if not self._rows(_COMMITTING):
-            self._work(worktree)
-            if worktree.head_moved():
-                told = "The executor committed by itself; nothing of it is used."
-                raise escalated(StopCode.CLOSE_FIX_FAILED, told)
-            self._note(_COMMITTING)
+        self._work(worktree)
+        if worktree.head_moved():
+            told = "The executor committed by itself; nothing of it is used."
+            raise escalated(StopCode.CLOSE_FIX_FAILED, told)
         ids = " ".join(finding.id for finding in self._verdict.blocking)
         message = f"Correct the findings of the crosscheck of {self._run.milestone}\n\n{ids}\n"
-        commit = self._run.repository.commit_all(worktree.path, message)
+        index = self._run.folder.path / FOLDER / _INDEX
+        commit = self._run.repository.commit_files(worktree.path, self._gate.head, index, message)
         branch = f"milestone-fix/{self._run.milestone}-{self._run.facts.run}"
         if commit is None or not self._run.repository.set_branch(branch, commit):
             raise MilestoneError(MilestoneCode.GIT_FAILED, FOLDER, "git could not commit the correction.")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from skill_effectiveness.acceptance.milestone.errors import MilestoneCode, MilestoneError
 from skill_effectiveness.acceptance.milestone.prior import previous_crosscheck
 from skill_effectiveness.acceptance.milestone.run import Site, facts_of, look_at, open_run, required
-from skill_effectiveness.acceptance.milestone.store import MilestoneStore
+from skill_effectiveness.acceptance.milestone.store import JOURNAL, MilestoneStore
 from skill_effectiveness.acceptance.milestone.verdict import Verdict
 from skill_effectiveness.acceptance.milestone.words import NOT_JUDGED, RowType
 from skill_effectiveness.evidence.documents import validate
@@ -38,11 +39,17 @@ def status(site: Site, name: str | None) -> list[dict[str, Any]]:
         with look_at(site, name) as (folder, rows):
             return [_state(facts_of(folder, rows), rows)]
     found = []
-    with MilestoneStore.open(site.store, site.around) as store:
+    try:
+        store = MilestoneStore.open(site.store, site.around)
+    except MilestoneError as error:
+        if error.code is MilestoneCode.RUN_UNKNOWN:
+            return []
+        raise
+    with store:
         for each in store.names():
             with store.run(each) as folder:
-                rows = folder.rows()
-                if len(rows):
+                if folder.root.exists(JOURNAL):
+                    rows = folder.rows()
                     found.append(_state(facts_of(folder, rows), rows))
     return sorted(found, key=lambda each: each["number"])
 

@@ -144,20 +144,43 @@ class Repository:
 
     # What is moved here, and nowhere else.
 
-    def commit_all(self, worktree: Path, message: str) -> str | None:
-        """Commit everything in a worktree but the private folder; its HEAD afterwards, `None` on failure."""
-        inside = Git(worktree, self._around)
-        added = inside.ask(
-            "add", "--all", "--", ".", f":(exclude,top){PRIVATE_FOLDER}", seconds=COMMIT_SECONDS
-        )
-        if not added.good:
+    def commit_files(self, worktree: Path, parent: str, index: Path, message: str) -> str | None:
+        """Commit the files of a worktree, but for the private folder, on top of a commit; `None` on failure.
+
+        Whoever worked there may have changed its `.git` file and index, so neither is used: the files are
+        read through the repository's own folder into an index of ours.
+
+        Args:
+            worktree: where the files are.
+            parent: full id.
+            index: a private place for the index.
+            message: of the commit.
+
+        Returns:
+            The commit; the parent where nothing differs from it.
+        """
+        common = self.git.common()
+        if common is None:
             return None
-        changed = inside.ask("diff", "--cached", "--quiet").code
-        if changed == 0:
-            return inside.commit("HEAD")
-        words = ("-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify", "--cleanup=verbatim")
-        done = inside.ask(*words, "--file=-", stdin=message.encode(), seconds=COMMIT_SECONDS, environ=_AUTHOR)
-        return inside.commit("HEAD") if done.good else None
+        inside = Git(worktree, self._around)
+        where = (f"--git-dir={common}", f"--work-tree={worktree}")
+        environ = {**_AUTHOR, "GIT_INDEX_FILE": str(index)}
+
+        def ask(*words: str, stdin: bytes = b"") -> bytes | None:
+            answered = inside.ask(*where, *words, stdin=stdin, seconds=COMMIT_SECONDS, environ=environ)
+            return answered.out.strip() if answered.good else None
+
+        if ask("read-tree", parent) is None:
+            return None
+        if ask("add", "--all", "--", ".", f":(exclude,top){PRIVATE_FOLDER}") is None:
+            return None
+        tree = ask("write-tree")
+        if tree is None or not _TREE.fullmatch(tree):
+            return None
+        if tree.decode() == self.tree(parent):
+            return parent
+        commit = ask("commit-tree", "-p", parent, tree.decode(), stdin=message.encode())
+        return commit.decode() if commit is not None and _TREE.fullmatch(commit) else None
 
     def set_branch(self, branch: str, commit: str) -> bool:
         """Let a branch of our own lead to a commit."""

@@ -19,6 +19,7 @@ from skill_effectiveness.acceptance.milestone.repository import Repository
 from skill_effectiveness.acceptance.milestone.store import MilestoneStore, RunFolder, RunJournal
 from skill_effectiveness.acceptance.milestone.words import RowType
 from skill_effectiveness.execution import never
+from skill_effectiveness.execution.worktree import sweep_worktrees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,7 +151,10 @@ def open_run(site: Site, name: str, action: str) -> Iterator[Run]:
         # Looked at first: what is broken stays as it is, and no lock is needed to say so.
         folder.rows()
         with folder.locked(action), folder.journal() as journal:
-            yield Run(site, folder, journal, facts_of(folder, journal.rows))
+            run = Run(site, folder, journal, facts_of(folder, journal.rows))
+            # What a killed verb left of scratch worktrees.
+            sweep_worktrees(run.repository.git, site.around)
+            yield run
 
 
 @contextmanager

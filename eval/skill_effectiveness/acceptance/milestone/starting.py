@@ -95,7 +95,7 @@ def start(site: Site, order: StartOrder) -> Started:
     repository = Repository(Path(pinned.value.repository), site.around)
     base = _resolve(pinned, repository)
     with (
-        MilestoneStore.open(site.store, site.around, Path(pinned.value.repository)) as store,
+        MilestoneStore.create(site.store, site.around, Path(pinned.value.repository)) as store,
         store.locked("start a run"),
     ):
         identity = str(repository.identity)

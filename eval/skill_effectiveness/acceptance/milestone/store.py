@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from skill_effectiveness.acceptance.milestone.errors import MilestoneCode, MilestoneError
 from skill_effectiveness.acceptance.milestone.rows import JournalRow, RunRows
 from skill_effectiveness.evidence.errnos import reported
-from skill_effectiveness.evidence.faults import EvidenceError, FileError, LockCode, LockError
+from skill_effectiveness.evidence.faults import EvidenceError, FileError, LockCode, LockError, RootCode
 from skill_effectiveness.evidence.journal_faults import JournalError
 from skill_effectiveness.evidence.journal_verify import verify_file
 from skill_effectiveness.evidence.lock import Lock
@@ -35,14 +35,14 @@ _NOT_AT_ONCE: Final = 30.0
 
 
 class MilestoneStore:
-    """The open store; made by `open` only."""
+    """The open store; made by `create` and `open` only."""
 
     def __init__(self, root: PrivateRoot, runs: PrivateRoot) -> None:
         self.root: Final = root
         self._runs = runs
 
     @classmethod
-    def open(cls, path: Path, around: Surroundings, checkout: Path | None = None) -> Self:
+    def create(cls, path: Path, around: Surroundings, checkout: Path) -> Self:
         """Open the store, making it where it is missing.
 
         Args:
@@ -53,18 +53,34 @@ class MilestoneStore:
         Raises:
             MilestoneError: `store_unsafe`.
         """
-        if not path.is_absolute():
-            raise _unsafe("The store is named by a relative path; name it by an absolute one.")
-        _demand_outside(path, around)
+        _demand_form(path, around)
         try:
             root = PrivateRoot.create(path, RootKind.STATE, around=around, checkout=checkout)
         except EvidenceError as error:
             raise _unsafe(str(error)) from error
+        return cls._with_runs(root, create=True)
+
+    @classmethod
+    def open(cls, path: Path, around: Surroundings) -> Self:
+        """Open the store where a run was begun; nothing is made.
+
+        Raises:
+            MilestoneError: `store_unsafe`; `run_unknown`: there is no store, or nothing in it.
+        """
+        _demand_form(path, around)
         try:
-            return cls(root, root.child(*_FOLDERS, create=True))
+            root = PrivateRoot.open(path, RootKind.STATE, around=around, checkout=None)
+        except EvidenceError as error:
+            raise _absent_or_unsafe(error) from error
+        return cls._with_runs(root, create=False)
+
+    @classmethod
+    def _with_runs(cls, root: PrivateRoot, *, create: bool) -> Self:
+        try:
+            return cls(root, root.child(*_FOLDERS, create=create))
         except EvidenceError as error:
             root.close()
-            raise _unsafe(str(error)) from error
+            raise _absent_or_unsafe(error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -276,8 +292,10 @@ def _demand_id(run: str) -> None:
         raise MilestoneError(MilestoneCode.RUN_UNKNOWN, "", str(error)) from error
 
 
-def _demand_outside(path: Path, around: Surroundings) -> None:
-    """Refuse a store that lies in any checkout, whoever's."""
+def _demand_form(path: Path, around: Surroundings) -> None:
+    """Refuse a store that is named by a relative path or lies in any checkout, whoever's."""
+    if not path.is_absolute():
+        raise _unsafe("The store is named by a relative path; name it by an absolute one.")
     for folder in (path, *path.parents):
         try:
             with reported("the store", reading=True):
@@ -287,6 +305,12 @@ def _demand_outside(path: Path, around: Surroundings) -> None:
                 continue
             raise _unsafe(str(error)) from error
         raise _unsafe("The store lies in a checkout; name a private folder outside with --store.")
+
+
+def _absent_or_unsafe(error: EvidenceError) -> MilestoneError:
+    if error.code is RootCode.ROOT_MISSING:
+        return MilestoneError(MilestoneCode.RUN_UNKNOWN, "", "No run was begun in this store.")
+    return _unsafe(str(error))
 
 
 def _unsafe(sentence: str) -> MilestoneError:

@@ -48,7 +48,7 @@ def verify(run: Run, argv: Sequence[str], commit: str, node: str | None = None) 
     if result.ended in _UNOBSERVED:
         why = result.start_fault or result.ended
         told = f"The command {argv[0]!a} could not be run to its end ({why}); mend that and resume."
-        raise held(StopCode.VERIFY_UNAVAILABLE, told, argv=list(argv), why=why.value)
+        raise held(StopCode.VERIFY_UNAVAILABLE, told, command=_position(run, argv), why=why.value)
     members: dict[str, Any] = {
         "argv": list(argv),
         "exit": None if result.ended is Ended.WALL_TIMEOUT else result.exit_code,
@@ -69,6 +69,11 @@ def verify(run: Run, argv: Sequence[str], commit: str, node: str | None = None) 
         warnings=list(record.warnings),
     )
     return record
+
+
+def _position(run: Run, argv: Sequence[str]) -> int:
+    """Which of the required commands it is, counted from 0."""
+    return [list(each) for each in run.facts.required].index(list(argv))
 
 
 def run_command(run: Run, argv: Sequence[str], folder: Path) -> tuple[ProcessResult, bytes]:
