@@ -18,6 +18,7 @@ ENTRIES = {
     "run": "skill_effectiveness.cli.main",
     "run_closeout": "skill_effectiveness.cli.closeout",
     "run_accepted_outcome": "skill_effectiveness.cli.accepted_outcome",
+    "run_milestone": "skill_effectiveness.cli.milestone",
 }
 """The functions that the scripts call, and what each loads."""
 SCRIPT = """
@@ -78,6 +79,8 @@ class TestLoading:
         """One sentence, no traceback; `closeout` and `accepted-outcome` decide nothing, by contract."""
         own = {"run_closeout": b"closeout", "run_accepted_outcome": b"accepted-outcome"}
         program, code = (own[entry], 3) if entry in own else (b"skill_effectiveness_trial", code)
+        if entry == "run_milestone":
+            program, code = b"milestone", 2 if code == 2 else 4
         done = started(tmp_path, entry, "--help", body=body)
         assert (done.returncode, done.stdout) == (code, b"")
         assert done.stderr == program + b": " + told + b"install the package again\n"
@@ -90,6 +93,7 @@ class TestLoading:
         ("run", ("no-such",), 2),
         ("run_closeout", ("--help",), 0),
         ("run_accepted_outcome", ("--help",), 0),
+        ("run_milestone", ("--help",), 0),
     ],
 )
 def test_the_command_line_takes_the_words(

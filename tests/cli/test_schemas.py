@@ -34,6 +34,7 @@ FROZEN = {
     "licence-policy": "fixtures/licence-policy.json",
     "pilot-gates": "fixtures/pilot-gates.json",
     "smoke-fixture": "fixtures/e10-smoke.json",
+    "placebo-sentences": "fixtures/placebo-sentences.json",
     "arm-template": "arms/S1.json",
     "profile-arm-template": "arms/profile/profile-full.json",
 }

@@ -130,20 +130,30 @@ class TestPlan:
         assert (said.code, said.values["check.prompt_leak"]) == (1, "fail")
         assert said.values["check.oracle"] == "absent"
 
-    @pytest.mark.parametrize(
-        ("words", "told"),
-        [
-            (("simulated", "--placebo"), "generates no placebo"),
-            (("cursor",), "cannot let cursor work on tasks"),
-        ],
-    )
-    def test_quick_refuses_what_this_version_cannot_do(
-        self, command: Command, home: Path, words: tuple[str, ...], told: str
-    ) -> None:
+    def test_quick_refuses_what_this_version_cannot_do(self, command: Command, home: Path) -> None:
         """S1: exit 2 before the folder is made."""
-        skill = ("--skill", "s", "--tasks", "t", "--model", "m", "--out", "R")
-        assert told in command("study", "quick", *skill, "--driver", *words).refusal
+        words = ("--skill", "s", "--tasks", "t", "--model", "m", "--out", "R", "--driver", "cursor")
+        assert "cannot let cursor work on tasks" in command("study", "quick", *words).refusal
         assert not (home / "R").exists()
+
+    def test_a_placebo(self, command: Command, home: Path) -> None:
+        """S7 S1: what it leaves out is listed by `check` and `plan`; nothing else differs."""
+        study = example(home, tasks=1, edits={"  full:\n": "  reference: {placebo: true}\n  full:\n"})
+        (study / "skills" / "file-notes" / "write.sh").write_text("#!/bin/sh\n")
+        told = "The placebo leaves out skills/file-notes/write.sh: it is no text.\n"
+        said = command("study", "check", "first")
+        assert (said.code, said.err.count(told)) == (0, 1)
+        said = command("study", "plan", "first", "--out", "R")
+        assert (said.code, said.values["trials"], said.err.count(told)) == (0, "9", 1)
+        assert command("study", "plan", "first", "--out", "R", "--json").document["plan"] == "R/plan.json"
+
+    def test_no_placebo_can_be_made(self, command: Command, home: Path) -> None:
+        """S7 S65: exit 2, by its place and with what to do."""
+        study = example(home, tasks=1, edits={"  full:\n": "  reference: {placebo: true}\n  full:\n"})
+        (study / "skills" / "file-notes" / "SKILL.md").write_text("---\nname: x\n---\n")
+        said = command("study", "check", "first", "--json")
+        assert (said.code, said.document["code"]) == (2, "input_refused")
+        assert "/arms/reference/placebo: skills/x/SKILL.md has too little text" in said.err
 
     def test_verify_of_a_study_that_is_not_sealed(self, command: Command, home: Path) -> None:
         """S1: one sentence says what to do, exit 2."""

@@ -113,6 +113,18 @@ class TestQuick:
         assert columns[0] == columns[1]
         assert command(*words).code == 3
 
+    def test_with_a_placebo(self, command: Command, home: Path, words: list[str]) -> None:
+        """S7 S5: a third arm beside off and full, run and reported as they are."""
+        said = command(*words, "--placebo")
+        assert (said.code, list(said.values)) == (3, [*REPORTED, *SPENT])
+        trials = (home / "R" / REPORT / "trials.csv").read_text().splitlines()
+        assert [sum(f",{arm}," in line for line in trials) for arm in ("off", "full", "reference")] == [
+            2,
+            2,
+            2,
+        ]
+        assert command(*words, "--placebo").code == 3
+
     def test_other_arguments(self, command: Command, words: list[str]) -> None:
         """S1: exit 2, the folder holds another study."""
         assert command(*words, "--dry-run").code == 0

@@ -17,6 +17,7 @@ DOCUMENTS = [
     ("pilot-gates.schema.json", "fixtures/pilot-gates.json"),
     ("licence-policy.schema.json", "fixtures/licence-policy.json"),
     ("smoke-fixture.schema.json", "fixtures/e10-smoke.json"),
+    ("placebo-sentences.schema.json", "fixtures/placebo-sentences.json"),
     *(("arm-template.schema.json", f"arms/{scope}{arm}.json") for scope in "SM" for arm in "012g"),
     *(
         ("profile-arm-template.schema.json", f"arms/profile/profile-{arm}.json")
@@ -48,6 +49,7 @@ def test_the_documents_of_this_room() -> None:
         "capability-probe": "CapabilityProbe",
         "provider-capability-result": "ProviderCapabilityResult",
         "smoke-fixture": "SmokeFixture",
+        "placebo-sentences": "PlaceboSentences",
     }
 
 

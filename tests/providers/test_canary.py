@@ -112,7 +112,7 @@ class TestAudit:
         assert refusal(said("x" * (LONGEST_MESSAGE + 1))) is ProbeCode.MESSAGE_TOO_LONG
         assert refusal(said("{}", Message("y" * (LONGEST_MESSAGE + 1)))) is ProbeCode.MESSAGE_TOO_LONG
 
-    @pytest.mark.parametrize("ending", set(Ending) - {Ending.SUCCESS, Ending.TOOL_ACTIVITY})
+    @pytest.mark.parametrize("ending", sorted(set(Ending) - {Ending.SUCCESS, Ending.TOOL_ACTIVITY}))
     def test_no_other_ending_counts(self, ending: Ending) -> None:
         """T39: whatever it is."""
         kind = ProviderErrorKind.RATE_LIMITED if ending is Ending.PROVIDER_ERROR else None

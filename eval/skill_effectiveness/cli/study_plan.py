@@ -54,6 +54,7 @@ def check(study: StudyPath, *, allow_missing_oracle: MissingOracle = False, as_j
     """
     around = surroundings()
     loaded = load_study(around.fs, study_path(study))
+    tell_left_out(loaded)
     with state_root(around) as state:
         report = check_study(
             loaded,
@@ -89,6 +90,7 @@ def plan(
     """
     around = surroundings()
     loaded = load_study(around.fs, study_path(study))
+    tell_left_out(loaded)
     with state_root(around) as state:
         private = signer(key, state, ask=ask, descriptor=passphrase_fd)
         planned = plan_study(
@@ -147,6 +149,12 @@ def tell_findings(report: CheckReport) -> None:
     for result in report.results:
         for finding in result.findings:
             screen.complain(f"{PREFIX}: {result.name}: {finding}")
+
+
+def tell_left_out(loaded: LoadedStudy) -> None:
+    """What a generated placebo has no counterpart of, on stderr."""
+    for path in loaded.left_out:
+        screen.complain(f"The placebo leaves out {path}: it is no text.")
 
 
 def tell_task(task_id: str) -> None:

@@ -16,7 +16,13 @@ from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - likewise
 from skill_effectiveness.cli.next_step import tell_next
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.cli.study_keys import signer, state_root, trusted_keys
-from skill_effectiveness.cli.study_plan import check_values, plan_values, tell_findings, tell_task
+from skill_effectiveness.cli.study_plan import (
+    check_values,
+    plan_values,
+    tell_findings,
+    tell_left_out,
+    tell_task,
+)
 from skill_effectiveness.cli.study_progress import StudyProgress
 from skill_effectiveness.cli.study_report import exit_of, report_values, tell_sentences
 from skill_effectiveness.cli.study_run import draining
@@ -54,7 +60,7 @@ def quick(  # one parameter per option is what a command line is
     tasks: Annotated[Path, typer.Option(help="Folder of the tasks.", metavar="DIR")],
     driver: Annotated[
         str,
-        typer.Option(help="Provider of the tested agent; this version drives simulated only.", metavar="P"),
+        typer.Option(help="Provider of the tested agent, or simulated.", metavar="P"),
     ],
     model: Annotated[str, typer.Option(help="Exact model.", metavar="M")],
     out: Annotated[Path, typer.Option(help="Private folder for the study, new.", metavar="R")],
@@ -62,7 +68,7 @@ def quick(  # one parameter per option is what a command line is
         Path | None, typer.Option(help="The agent's program; none for a simulated one.", metavar="E")
     ] = None,
     placebo: Annotated[
-        bool, typer.Option("--placebo", help="A generated placebo; refused, as this version has none.")
+        bool, typer.Option("--placebo", help="Compare with a generated placebo of the skill as well.")
     ] = False,
     reviewer: Annotated[
         list[str] | None,
@@ -83,8 +89,6 @@ def quick(  # one parameter per option is what a command line is
     around = surroundings()
     # Before the folder is made: it would hold a study that nobody wants.
     demand_drivable(driver, "--driver")
-    if placebo:
-        raise Refusal(CommandCode.USAGE, "This version generates no placebo; leave out --placebo.")
     order = QuickOrder(
         skill=str(absolute(skill)),
         tasks=str(absolute(tasks)),
@@ -137,9 +141,11 @@ def _planned(order: QuickOrder, out: Path, around: Surroundings) -> Planned:
             sentence = "this folder holds a study of other arguments; give another folder."
             raise StudyError(StudyCode.PLAN_EXISTS, STUDY_FILE, sentence) from error
         key = signer(None, state)
+        loaded = load_study(around.fs, out / STUDY_FILE)
+        tell_left_out(loaded)
         return plan_study(
             PlanRequest(
-                loaded=load_study(around.fs, out / STUDY_FILE),
+                loaded=loaded,
                 out=out,
                 key=key,
                 trusted=trusted_keys(state, key),

@@ -78,7 +78,7 @@ def lay_missing(fs: FileSystem, path: Path) -> tuple[Path, ...]:
     """
     missing = []
     for folder in (path, *path.parents):
-        if _is_there(fs, folder):
+        if is_there(fs, folder):
             break
         missing.append(folder)
     for folder in reversed(missing):
@@ -102,10 +102,27 @@ def drop_empty(fs: FileSystem, path: Path) -> None:
         fs.rmdir(None, str(path))
 
 
-def _is_there(fs: FileSystem, folder: Path) -> bool:
+def name_laid(fs: FileSystem, laid: Path, target: Path) -> None:
+    """Give a folder that was laid under another name beside it the name it is meant to have.
+
+    Raises:
+        FileError: as `lay_folder`.
+    """
+    if is_there(fs, target):
+        raise _taken(target)
+    with reported(printable(target.name)):
+        fs.rename(None, str(laid), None, str(target))
+
+
+def is_there(fs: FileSystem, folder: Path) -> bool:
+    """Whether something has this name; a link at its end is not followed.
+
+    Raises:
+        FileError: it cannot be looked at.
+    """
     with reported(printable(folder.name), reading=True):
         try:
             fs.lstat(None, str(folder))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
     return True

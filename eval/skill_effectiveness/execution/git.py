@@ -115,8 +115,10 @@ class Git:
     def __init__(self, folder: Path, around: Surroundings) -> None:
         self._folder = folder
         self._around = around
+        # A trace may be told to go where the answers go.
+        quiet = {name: value for name, value in around.environ.items() if not name.startswith("GIT_TRACE")}
         self._environment = {
-            **without_routing(around.environ),
+            **without_routing(quiet),
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
@@ -160,6 +162,14 @@ class Git:
         answered = self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         line = answered.out.strip()
         return line.decode() if answered.good and _COMMIT_LINE.fullmatch(line) else None
+
+    def is_top(self) -> bool:
+        """Whether the folder is the top of a checkout, linked worktree or submodule, as git itself sees it.
+
+        A `.git` that is no repository does not make it one: git would answer from a repository around it.
+        """
+        answered = self.ask("rev-parse", "--is-inside-work-tree", "--show-prefix")
+        return answered.good and answered.out == b"true\n\n"
 
     def common(self) -> Path | None:
         """The folder that all worktrees of the checkout share; `None` outside one."""

@@ -30,8 +30,16 @@ if TYPE_CHECKING:
 SECONDS: Final = 30.0
 _OURS: Final = re.compile(r"skill-effectiveness-[0-9a-f]{16}")
 _PATH_BYTES: Final = 65_536
-# Newer versions of git can be told to keep relative paths, which say nothing without their folder.
-_ABSOLUTE: Final = ("-c", "worktree.useRelativePaths=false")
+_WHOLE: Final = (
+    # Newer versions of git can be told to keep relative paths, which say nothing without their folder.
+    "-c",
+    "worktree.useRelativePaths=false",
+    # A checkout that shows a part of its files would give a worktree of that part.
+    "-c",
+    "core.sparseCheckout=false",
+)
+_STATUS: Final = ("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none")
+_LOOKED_AT: Final = b"H "
 
 
 class WorktreeError(Exception):
@@ -66,7 +74,7 @@ class _Worktree(ABC):
 
     def _make(self) -> None:
         words = ("worktree", "add", "--detach", "--quiet", str(self.path), self._commit)
-        made = self._git.ask(*_ABSOLUTE, *words, seconds=SECONDS)
+        made = self._git.ask(*_WHOLE, *words, seconds=SECONDS)
         self._admin = _administration(self._git, self.path, self._around)
         if not made.good or self._admin is None or self.head_moved():
             raise WorktreeError("git could not check it out in 30 seconds; see `git worktree add --detach`.")
@@ -86,8 +94,13 @@ class _Worktree(ABC):
             ignored: ignored files count too.
         """
         also = ("--ignored",) if ignored else ()
-        answered = self._inside("status", "--porcelain", "--untracked-files=all", *also)
-        return answered is None or answered != b""
+        answered = self._inside(*_STATUS, *also)
+        return answered is None or answered != b"" or self._overlooked()
+
+    def _overlooked(self) -> bool:
+        """Whether git was told not to look at a file: what is in it then is not known."""
+        answered = self._inside("ls-files", "-v")
+        return answered is None or not all(line.startswith(_LOOKED_AT) for line in answered.splitlines())
 
     def head_moved(self) -> bool:
         """Whether HEAD is at another commit than it was made at, or git does not say."""

@@ -1,8 +1,8 @@
 """The frozen bank of sentences that a generated placebo is made of (studies.md, head).
 
-What they tell of a village by the water gives nobody anything to do and bears on no task. Only small letters, blanks and
-full stops stand in them, so that how many tokens one has (controls.md section 5) is plain: its words, and one
-more for the full stop.
+What they tell of a village by the water gives nobody anything to do and bears on no task. Letters, blanks and
+full stops alone stand in them, so that how many tokens one has (controls.md section 5) is plain: its words,
+and one more for the full stop.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from skill_effectiveness.protocol.event_fixtures import EventFixtures
 from skill_effectiveness.protocol.event_rows import HostResidualRow, SkillEventsRow
 from skill_effectiveness.protocol.gates import PilotGates
 from skill_effectiveness.protocol.manifests import ProfileManifest, SkillContentManifest
+from skill_effectiveness.protocol.placebo_sentences import PlaceboSentences
 from skill_effectiveness.protocol.policy import LicencePolicy
 from skill_effectiveness.protocol.provider_capability import ProviderCapabilityResult
 from skill_effectiveness.protocol.registry_plan import ProfilePlan, SkillContentPlan
@@ -38,4 +39,5 @@ def published_models() -> dict[str, type]:
         "capability-probe.schema.json": CapabilityProbe,
         "provider-capability-result.schema.json": ProviderCapabilityResult,
         "smoke-fixture.schema.json": SmokeFixture,
+        "placebo-sentences.schema.json": PlaceboSentences,
     }

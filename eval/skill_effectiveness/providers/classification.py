@@ -14,9 +14,10 @@ refused, an unhappy or early end, no answer. What is left is a success.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.evidence.strict import LARGEST_INTEGER
 from skill_effectiveness.execution import Ended
 from skill_effectiveness.providers.calls import (
     CallKind,
@@ -121,7 +122,7 @@ def outcome_of(facts: CallFacts, vocabulary: ProviderVocabulary) -> CallOutcome:
         answer=found.answer,
         usage=_told_usage(facts.events),
         session_id=next(iter(sessions)) if len(sessions) == 1 else None,
-        observed_model=reported[-1] if reported else None,
+        observed_model=_model_name(reported[-1]) if reported else None,
         exit_code=facts.process.exit_code,
         warnings=(*_stream_warnings(facts.events), *_process_warnings(facts.process)),
         events=tuple(facts.events),
@@ -254,11 +255,26 @@ def _sessions(events: Iterable[Event]) -> frozenset[str]:
     return frozenset(event.session_id for event in events if isinstance(event, SessionStarted))
 
 
+_NO_NAME: Final = "unreadable"
+_LONGEST_NAME: Final = 256
+
+
+def _model_name(reported: str) -> str:
+    """A reported model as records can hold it; what is no name is another model all the same."""
+    whole = 0 < len(reported) <= _LONGEST_NAME and reported.isprintable()
+    return reported if whole and reported.strip() else _NO_NAME
+
+
 def _told_usage(events: Iterable[Event]) -> Usage:
-    """The counters at the last terminal marker, unless the model was asked again after it."""
+    """The counters at the last terminal marker, unless the model was asked again after it.
+
+    Numbers that no record can hold, such as a sum of absurd ones, tell nothing.
+    """
     turns = [event for event in events if isinstance(event, TurnStarted | TurnCompleted | TurnFailed)]
     last = turns[-1] if turns else None
-    return last.usage if isinstance(last, TurnCompleted) else UNKNOWN_USAGE
+    usage = last.usage if isinstance(last, TurnCompleted) else UNKNOWN_USAGE
+    told = [number for number in astuple(usage) if number is not None]
+    return usage if all(0 <= number <= LARGEST_INTEGER for number in told) else UNKNOWN_USAGE
 
 
 def _stream_warnings(events: Iterable[Event]) -> Iterator[CallWarning]:

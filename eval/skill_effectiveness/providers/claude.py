@@ -45,7 +45,7 @@ from skill_effectiveness.providers.claude_events import ClaudeEvents, error_kind
 from skill_effectiveness.providers.claude_skills import SKILL_TOOL
 from skill_effectiveness.providers.claude_surface import ANSWER_TOOL, BUILT_IN_PLUGINS, Surface
 from skill_effectiveness.providers.command_line import Asked, CommandLine
-from skill_effectiveness.providers.login import Login, check_logins
+from skill_effectiveness.providers.login import Login
 from skill_effectiveness.providers.mount import lay_skills
 from skill_effectiveness.providers.stream import StreamReader
 
@@ -191,12 +191,12 @@ class ClaudeProvider(CommandLine):
         "LOGNAME",
     )
 
-    def check_login(self, around: Surroundings) -> None:
-        """See `Provider`; links are followed, as the program follows them."""
-        folder = login_folder(around.environ)
-        if folder is not None:
-            named = _CONFIG if around.environ.get(_CONFIG) else ".claude in HOME"
-            check_logins(around.fs, (Login(folder / _LOGIN_FILE, f"{_LOGIN_FILE} of {named}"),))
+    @classmethod
+    def logins_in_place(cls, environ: Mapping[str, str]) -> tuple[Login, ...]:
+        """See `CommandLine`; links are followed, as the program follows them."""
+        folder = login_folder(environ)
+        named = _CONFIG if environ.get(_CONFIG) else ".claude in HOME"
+        return () if folder is None else (Login(folder / _LOGIN_FILE, f"{_LOGIN_FILE} of {named}"),)
 
     def to_judge(self, call: JudgeCall, session: CallSession) -> Asked:
         """See `CommandLine`."""

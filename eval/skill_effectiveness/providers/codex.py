@@ -26,6 +26,7 @@ is read by the program whatever is asked.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -59,7 +60,7 @@ from skill_effectiveness.providers.stream import StreamReader
 from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.execution import ProcessResult
@@ -94,7 +95,11 @@ def read_event(document: Document, line: bytes) -> list[Event]:
     return [Unreadable(line, "shape") if event is None else event]
 
 
-_SKILL_FILE: Final = re.compile(rf"([^\s/'\"]+)/{re.escape(SKILL_FILE)}\b")
+_SKILL_FILE: Final = re.compile(rf"/{re.escape(SKILL_FILE)}\b")
+_PATH_ENDS: Final = re.compile(r"[\s/'\"]")
+_LONGEST_SKILL: Final = 64
+_MOST_SKILLS: Final = 100
+"""Skills that are told of one command."""
 
 
 def _skills_read(item: Document) -> list[Event]:
@@ -104,8 +109,20 @@ def _skills_read(item: Document) -> list[Event]:
     that a prompt names reaches the model without any event.
     """
     command = item.get("command")
-    named = _SKILL_FILE.findall(command) if isinstance(command, str) else []
-    return [SkillRead(name) for name in dict.fromkeys(named)]
+    named = dict.fromkeys(_folders_named(command)) if isinstance(command, str) else {}
+    return [SkillRead(name) for name in islice(named, _MOST_SKILLS)]
+
+
+def _folders_named(command: str) -> Iterator[str]:
+    """The folder in front of each mention of a skill's file.
+
+    A command may be one word of megabytes, so it is looked at from each mention backwards, and not far.
+    """
+    for mention in _SKILL_FILE.finditer(command):
+        before = command[max(0, mention.start() - _LONGEST_SKILL - 1) : mention.start()]
+        folder = _PATH_ENDS.split(before)[-1]
+        if 0 < len(folder) <= _LONGEST_SKILL:
+            yield folder
 
 
 def _thread(document: Document) -> Event | None:
@@ -296,8 +313,11 @@ _SCHEMA_FILE: Final = "answer-schema.json"
 
 
 def judge_argv(program: Path, model: str, schema: Path) -> list[str]:
-    """The arguments of a judge call; the prompt goes to stdin and is not among them."""
-    return _argv(program, model, schema, ())
+    """The arguments of a judge call; the prompt goes to stdin and is not among them.
+
+    The session's folders may lie in somebody's repository, whose instructions and skills would enter.
+    """
+    return _argv(program, model, schema, (*_NO_PROJECT, *_UNLED))
 
 
 def read_argv(program: Path, model: str, schema: Path | None) -> list[str]:
@@ -306,8 +326,7 @@ def read_argv(program: Path, model: str, schema: Path | None) -> list[str]:
     What a checkout says about how to work in it is being read here and instructs nobody: its AGENTS.md and
     its skills stay out. The web is no part of a checkout.
     """
-    unled = ("-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false")
-    return _argv(program, model, schema, (*unled, *_NO_WEB))
+    return _argv(program, model, schema, (*_UNLED, *_NO_WEB))
 
 
 def work_argv(program: Path, model: str, schema: Path | None) -> list[str]:
@@ -318,13 +337,17 @@ def work_argv(program: Path, model: str, schema: Path | None) -> list[str]:
     session's temporary folder. Instructions arrive whole; the program would cut those of a working copy off
     at 32 KiB, and say nothing.
     """
-    own = ("-c", "project_root_markers=[]", "-c", "skills.bundled.enabled=false")
+    own = (*_NO_PROJECT, "-c", "skills.bundled.enabled=false")
     whole = ("-c", "project_doc_max_bytes=1048576")
     shut = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
     return _argv(program, model, schema, (*own, *whole, *shut, *_NO_WEB), sandbox="workspace-write")
 
 
 _NO_WEB: Final = ("-c", 'web_search="disabled"')
+_NO_PROJECT: Final = ("-c", "project_root_markers=[]")
+"""Nothing above the working folder is looked at."""
+_UNLED: Final = ("-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false")
+"""Neither instructions nor skills are told to the model, wherever they come from."""
 
 
 def _argv(

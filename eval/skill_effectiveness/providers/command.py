@@ -20,13 +20,15 @@ make of an arm's skills and instructions is not known either, so it is given non
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from skill_effectiveness.evidence.chunks import regular_file
+from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import FileCode, FileError
-from skill_effectiveness.evidence.fsops import read_all
+from skill_effectiveness.evidence.fsops import closing, read_all
 from skill_effectiveness.evidence.laying import lay_folder
 from skill_effectiveness.providers.calls import (
     CallKind,
@@ -112,15 +114,20 @@ def answer_request(file: Path, schema: bytes | None) -> str:
     )
 
 
-def read_answer(fs: FileSystem, file: Path) -> list[Event]:
-    """What an answer file says, as events.
+def read_answer(fs: FileSystem, data: Path) -> list[Event]:
+    """What the answer file in the session's data folder says, as events.
+
+    No link is followed on the way, so that the answer is what lies in the session and nothing else.
 
     Raises:
         FileError: it may be there and cannot be read just now.
     """
     try:
-        with regular_file(fs, None, str(file), file.name) as fd:
-            text = read_all(fs, fd, ANSWER_BYTES, file.name).decode()
+        with ExitStack() as opened, reported(_ANSWER, reading=True):
+            parent = opened.enter_context(closing(fs, fs.open_dir(None, str(data))))
+            folder = opened.enter_context(closing(fs, fs.open_dir(parent, _FOLDER)))
+            fd = opened.enter_context(regular_file(fs, folder, _ANSWER, _ANSWER))
+            text = read_all(fs, fd, ANSWER_BYTES, _ANSWER).decode()
     except UnicodeDecodeError:
         return [AnswerInvalid("The answer file is not UTF-8.")]
     except FileError as error:
@@ -192,8 +199,9 @@ class CommandProvider(CommandLine):
         warnings = () if home is None else (CallWarning(WarningCode.REAL_HOME),)
         if after.process.exit_code != 0:
             return Told(warnings=warnings)
-        file = after.session.folders.data / _FOLDER / _ANSWER
-        return Told(tuple(read_answer(after.session.around.fs, file)), warnings=warnings)
+        return Told(
+            tuple(read_answer(after.session.around.fs, after.session.folders.data)), warnings=warnings
+        )
 
     def _asked(
         self, prompt: str, folder: Path, session: CallSession, *, writable: tuple[Path, ...] | None

@@ -9,7 +9,7 @@ folders and answers with an `Asked`; it starts nothing. Then this shell does, in
 1. makes the private folders of one session, removed afterwards whatever happens;
 2. demands that the program is the one that was bound, and starts nothing otherwise;
 3. links the login files that are there;
-4. asks the hook how the program is started for this call;
+4. asks the hook how the program is started for this call, and looks whether the program is still the same;
 5. runs the program with exactly the environment of the session, the prompt on its stdin, which is closed
    after it, until no process of its tree is left;
 6. asks `told_after` what else is known now: stderr, an export, a session file;
@@ -39,9 +39,11 @@ A small adapter, whole::
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.canonical import digest_file
+from skill_effectiveness.evidence.faults import EvidenceError, FileError
 from skill_effectiveness.execution import Ended, SessionFolders, identify, never, unprepared
 from skill_effectiveness.providers.asking import (
     ARGUMENT_BYTES,
@@ -70,7 +72,6 @@ from skill_effectiveness.providers.stream import StreamReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.execution import Executable
@@ -151,9 +152,15 @@ class CommandLine(Provider, abstract=True):
         del environ
         return ()
 
+    @classmethod
+    def logins_in_place(cls, environ: Mapping[str, str]) -> tuple[Login, ...]:
+        """The pieces that the program finds where they are, so that no session has a link to them."""
+        del environ
+        return ()
+
     def check_login(self, around: Surroundings) -> None:
         """See `Provider`."""
-        check_logins(around.fs, self.logins(around.environ))
+        check_logins(around.fs, (*self.logins(around.environ), *self.logins_in_place(around.environ)))
 
     def to_judge(self, call: JudgeCall, session: CallSession) -> Asked:
         """How the program is started for a judge call.
@@ -239,12 +246,15 @@ class CommandLine(Provider, abstract=True):
 
     def _call_in(self, folders: SessionFolders, order: Order, around: Surroundings) -> CallOutcome:
         environment = self.environment_of(around.environ, folders)
+        seen = _stamp(self.executable, around)
         if not self.executable.unchanged(around, environment):
             return unstarted(WarningCode.EXECUTABLE_CHANGED)
         began = around.monotonic()
         linked = link_logins(folders, self.logins(around.environ))
         session = CallSession(folders, environment, around)
         asked = order.ask(session)
+        if not _still_bound(self.executable, seen, around):
+            return unstarted(WarningCode.EXECUTABLE_CHANGED)
         running = Running(
             session, asked, order, Walls.of(asked, session, linked, order.readable), began=began
         )
@@ -266,6 +276,32 @@ class CommandLine(Provider, abstract=True):
 def unstarted(code: WarningCode, text: str = "") -> CallOutcome:
     """The outcome of a call for which nothing was started."""
     return CallOutcome(Ending.UNSTARTABLE, warnings=(CallWarning(code, text),))
+
+
+def _stamp(program: Executable, around: Surroundings) -> tuple[str, tuple[int, ...]] | None:
+    """The file behind a program's path, and what changes with its bytes; `None` when it is not there."""
+    fs = around.fs
+    try:
+        resolved = fs.resolve(str(program.path))
+        status = fs.lstat(None, resolved)
+    except (OSError, ValueError):
+        return None
+    at = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return resolved, at
+
+
+def _still_bound(program: Executable, seen: tuple[str, tuple[int, ...]] | None, around: Surroundings) -> bool:
+    """Whether a program whose bytes were looked at is still the same file with the same bytes.
+
+    Being asked for its version, a program may put another one in its place.
+    """
+    now = _stamp(program, around)
+    if now is None or now == seen:
+        return now is not None
+    try:
+        return digest_file(around.fs, Path(now[0])) == program.sha256
+    except FileError:
+        return False
 
 
 def _shown(value: str, folders: Mapping[str, str]) -> str:

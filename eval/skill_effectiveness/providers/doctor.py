@@ -126,7 +126,8 @@ def login_of(provider: Provider, around: Surroundings) -> LoginState:
         return LoginState.UNUSABLE
     if not isinstance(provider, CommandLine):
         return LoginState.NOT_SEEN
-    if any(_is_there(around.fs, login) for login in provider.logins(around.environ)):
+    logins = (*provider.logins(around.environ), *provider.logins_in_place(around.environ))
+    if any(_is_there(around.fs, login) for login in logins):
         return LoginState.FILE
     keys = (name for name in provider.own_keys if name.endswith(_CREDENTIALS))
     return LoginState.VARIABLE if any(around.environ.get(name) for name in keys) else LoginState.NOT_SEEN

@@ -69,6 +69,7 @@ from skill_effectiveness.providers.kimi_events import (
     wire_records,
     wire_usage,
 )
+from skill_effectiveness.providers.kimi_project import demand_own_project
 from skill_effectiveness.providers.mount import Mount, lay_skills
 from skill_effectiveness.providers.stream import StreamReader
 
@@ -199,6 +200,7 @@ class KimiProvider(CommandLine):
 
         Instructions lie where the user's own would, so nothing is written into the working copy.
         """
+        demand_own_project(session.around.fs, call.working_copy)
         self._lay_configuration(CallKind.WORK, call.model, session)
         mount = call.mount or Mount()
         if mount.instructions is not None:

@@ -195,7 +195,8 @@ def _configuration(around: Surroundings) -> dict[str, JsonValue]:
             target = Path(around.fs.resolve(str(home / CONFIG_FILE)))
         text = read_public(around.fs, target, _CONFIG_BYTES).decode()
         return _plain_table(tomllib.loads(text))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
+        # Text that is none, a wrong form, a number of thousands of digits, thousands of brackets.
         raise _unusable("it is not TOML") from None
 
 

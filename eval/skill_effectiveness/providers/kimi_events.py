@@ -137,10 +137,8 @@ def salvage(error: StrictError, line: bytes) -> list[Event]:
 
 # What stderr says, and what its words mean.
 
-_FAILED: Final = re.compile(
-    r"^error: failed to run prompt: (?P<message>.*?)(?:\nSee log: [^\n]*)?\n*\Z", re.MULTILINE | re.DOTALL
-)
 _OPENING: Final = "error: failed to run prompt: "
+_POINTER: Final = "See log: "
 _FILTERED: Final = "Provider safety policy blocked the response."
 _BAD_OPTION: Final = re.compile(rb"^error: (?:unknown option|option '[^']*' argument)", re.MULTILINE)
 
@@ -186,12 +184,20 @@ def read_stderr(process: ProcessResult) -> list[Event]:
     """
     if process.exit_code in {0, None}:
         return []
-    text = process.stderr.decode(errors="replace")
-    found = _FAILED.search(text, max(text.rfind(f"\n{_OPENING}") + 1, 0))
-    if found is None:
+    message = _last_failure(process.stderr.decode(errors="replace"))
+    if message is None:
         return []
-    message = found["message"].rstrip("\n")
     return [Declined()] if message == _FILTERED else [TurnFailed(message)]
+
+
+def _last_failure(text: str) -> str | None:
+    """What stands behind the last opening, without the pointer to a log at its end."""
+    start = text.rfind(f"\n{_OPENING}") + 1
+    if not text.startswith(_OPENING, start):
+        return None
+    told = text[start + len(_OPENING) :].rstrip("\n")
+    message, parted, last = told.rpartition("\n")
+    return message.rstrip("\n") if parted and last.startswith(_POINTER) else told
 
 
 def error_kind(message: str) -> ProviderErrorKind:

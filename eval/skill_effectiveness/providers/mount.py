@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from skill_effectiveness.evidence.chunks import regular_file
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
-from skill_effectiveness.evidence.fsops import read_all
+from skill_effectiveness.evidence.fsops import demand_regular, read_all
 from skill_effectiveness.evidence.laying import lay_file, lay_folder
 from skill_effectiveness.evidence.pointer import printable
 from skill_effectiveness.evidence.tree import walk_tree
@@ -86,8 +86,9 @@ def lay_skills(fs: FileSystem, mount: Mount, target: Path) -> None:
         TreeError: `too_deep`.
     """
     for skill in mount.skills:
-        with reported(f"the skill {skill.name}", reading=True):
-            fs.lstat(None, str(skill / SKILL_FILE))
+        where = f"{SKILL_FILE} of the skill {skill.name}"
+        with reported(where, reading=True):
+            demand_regular(fs.lstat(None, str(skill / SKILL_FILE)), where)
         lay_folder(fs, target / skill.name)
         for found in walk_tree(fs, skill):
             _lay(fs, found, target / skill.name / found.path)

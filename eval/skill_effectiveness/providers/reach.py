@@ -1,7 +1,7 @@
 """Where agent command lines look for skills and instructions besides where they are told to.
 
-Source: providers.md sections 2 to 5; studies.md section 4; field-failures.md F31, F32. A study plants marks in
-these places and then asks an agent what it sees: whoever sees one of them was not alone with its treatment.
+Source: providers.md sections 2 to 5; studies.md section 4; field-failures.md F31, F32. A study plants marks
+in these places and then asks an agent what it sees: whoever sees one was not alone with its treatment.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ PROJECT_SKILLS: Final = (
     ".agents/skills",
     ".claude/skills",
     ".codex/skills",
+    ".kimi-code/skills",
+    ".kimi/skills",
     ".opencode/skills",
 )
 """Folders of skills below a project, or any folder above the one that is worked in."""

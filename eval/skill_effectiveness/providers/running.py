@@ -50,6 +50,7 @@ class Walls:
 
     word: SandboxKind
     sandbox: Sandbox | None = None
+    folder: Path = Path("/")
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] | None = None
 
@@ -67,16 +68,19 @@ class Walls:
             return cls(asked.sandbox)
         fs = session.around.fs
         with reported("a folder of the call", reading=True):
+            # Links on the way to a folder are not there inside, where only the folder itself is shown.
+            folder = Path(fs.resolve(str(asked.folder)))
             named = [Path(fs.resolve(str(place))) for place in asked.writable]
-        return cls(SandboxKind.BUBBLEWRAP, sandbox, (*session.folders.folders, *linked, *named), readable)
+        writable = (*session.folders.folders, *linked, *named)
+        return cls(SandboxKind.BUBBLEWRAP, sandbox, folder, writable, readable)
 
-    def around(self, argv: Sequence[str], folder: Path) -> Sequence[str]:
+    def around(self, argv: Sequence[str]) -> Sequence[str]:
         """The argument vector that runs a program inside."""
         if self.sandbox is None:
             return argv
         if self.readable is None:
-            return self.sandbox.reading(argv, folder=folder, writable=self.writable)
-        return self.sandbox.working(argv, folder=folder, readable=self.readable, writable=self.writable)
+            return self.sandbox.reading(argv, folder=self.folder, writable=self.writable)
+        return self.sandbox.working(argv, folder=self.folder, readable=self.readable, writable=self.writable)
 
 
 class Running:
@@ -159,7 +163,7 @@ class Running:
         cancelled: Cancelled,
     ) -> ProcessResult:
         return run_process(
-            self._walls.around(argv, self._asked.folder),
+            self._walls.around(argv),
             cwd=self._asked.folder,
             env={**self._session.environment, **self._asked.environment},
             stdin=stdin,

@@ -272,10 +272,6 @@ def _licence_faults(
 
 
 def _treatment_diff(loaded: LoadedStudy, driver: DriverFacts, around: Surroundings) -> CheckResult:
-    reference = loaded.study.arms.reference
-    if reference is not None and reference.placebo:
-        told = "/arms/reference/placebo: this version generates no placebo; name the arm's own files."
-        return _result(CheckName.TREATMENT_DIFF, [told])
     if driver.frozen is None:
         # What cannot be driven is told by the check of the driver.
         return CheckResult(CheckName.TREATMENT_DIFF, CheckStatus.ABSENT)

@@ -9,6 +9,7 @@
 | `input_missing` | a file or folder that the study file names cannot be read |
 | `input_refused` | it can be read and is not what it has to be |
 | `no_task` | the folder of tasks holds none |
+| `import_occupied` | the place for imported tasks holds something else |
 | `task_refused` | a task folder is refused; every reason is named with its line |
 | `driver_unsupported` | this version cannot drive the provider |
 | `driver_differs` | the program that was frozen is not the one that is there now |
@@ -48,6 +49,7 @@ class StudyCode(StrEnum):
     INPUT_MISSING = "input_missing"
     INPUT_REFUSED = "input_refused"
     NO_TASK = "no_task"
+    IMPORT_OCCUPIED = "import_occupied"
     TASK_REFUSED = "task_refused"
     DRIVER_UNSUPPORTED = "driver_unsupported"
     DRIVER_DIFFERS = "driver_differs"

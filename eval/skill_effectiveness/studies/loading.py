@@ -15,11 +15,14 @@ from skill_effectiveness.evidence.canonical import digest_bytes
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.tree import walk_tree
+from skill_effectiveness.protocol.placebo_sentences import load_placebo_sentences
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.file_trees import read_file
 from skill_effectiveness.studies.payloads import read_payload
+from skill_effectiveness.studies.placebo import placebo_of
 from skill_effectiveness.studies.study_file import STUDY_FILE, STUDY_FILE_LIMIT, read_study
 from skill_effectiveness.studies.task_folder import TaskRefusedError, read_task_folder
+from skill_effectiveness.studies.words import Arm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.payloads import Payload
     from skill_effectiveness.studies.study_file import StudyFile
     from skill_effectiveness.studies.task_folder import TaskFolder
-    from skill_effectiveness.studies.words import Arm
 
 MOST_TASKS: Final = 100_000
 
@@ -62,6 +64,7 @@ class LoadedStudy:
         tasks: those that can be used, by id.
         refused: the others.
         licences: in the order of the reviewers.
+        left_out: files of the arm full that a generated placebo has no counterpart of.
     """
 
     fs: FileSystem
@@ -72,6 +75,7 @@ class LoadedStudy:
     tasks: tuple[TaskFolder, ...]
     refused: tuple[TaskRefusedError, ...]
     licences: tuple[HeldLicence, ...]
+    left_out: tuple[str, ...] = ()
 
     def task_path(self, task_id: str) -> Path:
         """The folder of a task."""
@@ -107,6 +111,7 @@ def load_study(fs: FileSystem, path: Path) -> LoadedStudy:
     Raises:
         StudyFileError: `study_invalid`.
         StudyError: `study_missing`, `input_missing`, `input_refused`, `no_task`, `licence_refused`.
+        ProtocolError: the frozen bank of a placebo's sentences cannot be read.
     """
     try:
         data = read_public(fs, path, STUDY_FILE_LIMIT)
@@ -117,20 +122,21 @@ def load_study(fs: FileSystem, path: Path) -> LoadedStudy:
     payloads = {
         arm: read_payload(fs, content, base, f"/arms/{arm}") for arm, content in study.arms.by_name().items()
     }
+    left_out: tuple[str, ...] = ()
+    if study.arms.reference is not None and study.arms.reference.placebo:
+        placebo = placebo_of(payloads[Arm.FULL], load_placebo_sentences(fs))
+        payloads[Arm.REFERENCE], left_out = placebo.payload, placebo.left_out
     tasks, refused = _tasks(fs, base / study.tasks)
     licences = tuple(
         _licence(fs, base / reviewer.licence, f"/reviewers/{index}/licence")
         for index, reviewer in enumerate(study.reviewers)
     )
-    return LoadedStudy(fs, data, study, base, payloads, tasks, refused, licences)
+    return LoadedStudy(fs, data, study, base, payloads, tasks, refused, licences, left_out)
 
 
 def _tasks(fs: FileSystem, folder: Path) -> tuple[tuple[TaskFolder, ...], tuple[TaskRefusedError, ...]]:
     """Every folder below the folder of tasks, by name; hidden names and files are no tasks."""
-    names = _task_names(fs, folder)
-    if not names:
-        sentence = "this folder holds no task; put one folder for each task there."
-        raise StudyError(StudyCode.NO_TASK, "/tasks", sentence)
+    names = task_names(fs, folder, "/tasks")
     tasks, refused = [], []
     for name in names:
         try:
@@ -140,7 +146,17 @@ def _tasks(fs: FileSystem, folder: Path) -> tuple[tuple[TaskFolder, ...], tuple[
     return tuple(tasks), tuple(refused)
 
 
-def _task_names(fs: FileSystem, folder: Path) -> list[str]:
+def task_names(fs: FileSystem, folder: Path, where: str) -> list[str]:
+    """The names of the task folders in a folder, sorted; hidden names and files are no tasks.
+
+    Args:
+        fs: file operations.
+        folder: absolute.
+        where: how errors call it.
+
+    Raises:
+        StudyError: `no_task`, `input_missing`, `input_refused`.
+    """
     try:
         names = [
             found.name
@@ -148,10 +164,13 @@ def _task_names(fs: FileSystem, folder: Path) -> list[str]:
             if "/" not in found.path and stat.S_ISDIR(found.status.st_mode) and found.name[0] != "."
         ]
     except EvidenceError as error:
-        raise StudyError(StudyCode.INPUT_MISSING, "/tasks", error.faults[0].sentence) from error
+        raise StudyError(StudyCode.INPUT_MISSING, where, error.faults[0].sentence) from error
     if len(names) > MOST_TASKS:
         sentence = f"a study has {MOST_TASKS} tasks at most; split it."
-        raise StudyError(StudyCode.INPUT_REFUSED, "/tasks", sentence)
+        raise StudyError(StudyCode.INPUT_REFUSED, where, sentence)
+    if not names:
+        sentence = "this folder holds no task; put one folder for each task there."
+        raise StudyError(StudyCode.NO_TASK, where, sentence)
     return sorted(names)
 
 

@@ -1,8 +1,9 @@
 """The generated placebo: as long as the skill, in its shape, and about something else (studies.md, head).
 
-No model writes it. Text comes from the frozen bank, drawn by the digest of the payload that is imitated, so the
-same payload gives the same bytes. Names of files tell something too: all but `SKILL.md` and those of instruction
-files become numbers. What is no text (scripts, links, data, hooks) has no placebo; it is left out and listed.
+No model writes it. Text comes from the frozen bank, drawn by the digest of the payload that is imitated, so
+the same payload gives the same bytes. Names of files tell something too: all but `SKILL.md` and those of
+instruction files become numbers. What is no text (scripts, links, data, hooks) has no placebo; it is left out
+and listed.
 """
 
 from __future__ import annotations
@@ -86,6 +87,10 @@ class _Making:
                 continue
             described = path == SKILL_FILE
             text = self._text(entry, whatever=described)
+            if text is None and described:
+                raise _refused(
+                    f"{printable(entry.path)} is no text, so there is no placebo of it; name files."
+                )
             if text is None:
                 continue
             name = path if described else naming.named(path)
@@ -99,7 +104,9 @@ class _Making:
 
     def placebo(self) -> Placebo:
         if not self._files:
-            raise _refused("the arm full holds no text that a placebo could be like; name the arm's own files.")
+            raise _refused(
+                "the arm full holds no text that a placebo could be like; name the arm's own files."
+            )
         held = HeldTree.of_files(self._files)
         skills = [Skill(guide, held.tree.below(f"{SKILLS}/{guide}").digest) for guide in self._guides]
         instructions = [
@@ -136,7 +143,9 @@ class _Making:
             told = f"the front matter of {shown} is written in a form that cannot be imitated; write each"
             raise _refused(f"{told} value plainly behind its key, or name the arm's own files.") from error
         if not alike(text, made):
-            raise _refused(f"{shown} has too little text for a placebo of its size; name the arm's own files.")
+            raise _refused(
+                f"{shown} has too little text for a placebo of its size; name the arm's own files."
+            )
         self._taken.add(entry.path)
         self._files[path] = made.encode()
 

@@ -65,7 +65,11 @@ def placebo_matter(text: str, prose: Prose, guide: str | None) -> str | None:
 
 
 def _written(
-    lines: Sequence[str], starts: Mapping[int, str], held: Mapping[str, JsonValue], prose: Prose, guide: str | None
+    lines: Sequence[str],
+    starts: Mapping[int, str],
+    held: Mapping[str, JsonValue],
+    prose: Prose,
+    guide: str | None,
 ) -> Iterator[str]:
     firsts = sorted(starts)
     for line in lines[: firsts[0]] if firsts else lines:
@@ -136,7 +140,7 @@ def _value(text: str, prose: Prose) -> str:
     except YamlError:
         return prose.sentences(tokens_in(text))
     comment = _COMMENT.search(text)
-    if isinstance(value, str):
+    if isinstance(value, str) or (isinstance(value, list | dict) and text[0] not in "[{"):
         return prose.sentences(tokens_in(text))
     bare = text if comment is None else text[: comment.start()]
     if isinstance(value, list | dict) and value:

@@ -1,4 +1,4 @@
-"""Text of the frozen bank in any wanted number of tokens, drawn from a seed (studies.md, "Generated placebo").
+"""Text of the frozen bank in any wanted number of tokens, drawn from a seed (studies.md, head).
 
 Where a place cannot have the number of tokens that it should, what is missing is owed to the next one, so the
 sum comes right.
@@ -81,9 +81,7 @@ class _Pieces:
         left = min(left, self._longest + self._shortest)
         if left not in self._known:
             self._known[left] = [
-                (size, text)
-                for size, text in self._sized
-                if size == left or left - size >= self._shortest
+                (size, text) for size, text in self._sized if size == left or left - size >= self._shortest
             ]
         return self._known[left]
 

@@ -1,8 +1,8 @@
 """A text with the shape of another and none of its words (studies.md, "Generated placebo").
 
-Kept are the number of lines and of each line its indentation, heading level, list, quote and fence marks; keys of
-the front matter are kept by `placebo_matter`. Every line gets as many tokens as it had, so the three counts of
-controls.md section 5 come out equal but where a name does not fit.
+Kept are the number of lines and of each line its indentation, heading level, list, quote and fence marks;
+keys of the front matter are kept by `placebo_matter`. Every line gets as many tokens as it had, so the three
+counts of controls.md section 5 come out equal but where a name does not fit.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skill_effectiveness.evidence.fsops import FileSystem
+    from skill_effectiveness.studies.file_trees import Oddity
 
 TASK_FILE: Final = "task.toml"
 INSTRUCTION: Final = "instruction.md"
@@ -158,7 +159,7 @@ def read_task_folder(fs: FileSystem, path: Path) -> TaskFolder:
     """
     try:
         scanned = scan(fs, path)
-        odd = [_odd(oddity.path, oddity.kind) for oddity in scanned.oddities]
+        odd = [odd_refusal(oddity) for oddity in scanned.oddities]
         return task_of_tree(path.name, HeldTree.on_disk(fs, path, scanned.tree), odd)
     except EvidenceError as error:
         told = error.faults[0].sentence
@@ -220,7 +221,8 @@ def _read(held: HeldTree, name: str, limit: int) -> bytes | None:
     return held.blob(found) if found.size <= limit else b""
 
 
-def _odd(path: str, kind: OddityKind) -> TaskRefusal:
+def odd_refusal(oddity: Oddity) -> TaskRefusal:
+    """Why a task with such a name in its folder is refused."""
     sentences = {
         OddityKind.LINK_LEAVES: "this link leads out of the folder; put the file itself there.",
         OddityKind.NOT_REGULAR: "this is a FIFO, a socket or a device; take it out.",
@@ -228,7 +230,7 @@ def _odd(path: str, kind: OddityKind) -> TaskRefusal:
         OddityKind.NAME_COLLISION: "this name differs from another in case alone; rename it.",
         OddityKind.TOO_LARGE: "this file is larger than an input may be; take it out.",
     }
-    return TaskRefusal(path, None, sentences[kind])
+    return TaskRefusal(oddity.path, None, sentences[oddity.kind])
 
 
 def _refused_files(name: str, tree: FileTree) -> Iterator[TaskRefusal]:

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from tests.support.loops import LoopRepository
 
 WRITE = "pathlib.Path('value').write_text(str(call))\n"
-COMMON = "common = pathlib.Path(subprocess.check_output(['git', 'rev-parse', '--path-format=absolute', '--git-common-dir'], text=True).strip())\n"  # noqa: E501 - one line of an agent
+COMMON = (
+    "words = ['git', 'rev-parse', '--path-format=absolute', '--git-common-dir', '--absolute-git-dir']\n"
+    "common, own = map(pathlib.Path, subprocess.check_output(words, text=True).splitlines())\n"
+)
 RUN = COMMON + "(running,) = (common / 'closedloop' / 'runs').iterdir()\n"
 PASSING = '{"verdict": "pass"}'
 
@@ -47,11 +50,8 @@ class TestTheRunDirectory:
 
     def test_a_ref_that_is_there_already(self, repository: LoopRepository) -> None:
         """L27: a private ref is made by the run or not at all."""
-        plant = (
-            WRITE
-            + RUN
-            + "subprocess.run(['git', 'update-ref', f'refs/closedloop/{running.name}/job', 'HEAD'], check=True)\n"
-        )  # noqa: E501 - one line of an agent
+        ref = "f'refs/closedloop/{running.name}/job'"
+        plant = WRITE + RUN + f"subprocess.run(['git', 'update-ref', {ref}, 'HEAD'], check=True)\n"
         summary = repository.run(repository.job(plant, checks=["true"], maxAttempts=1))
         assert summary.outcome is Outcome.ABORTED
 
@@ -59,12 +59,13 @@ class TestTheRunDirectory:
 class TestGit:
     @pytest.mark.parametrize("where", ["--local", "--global"])
     def test_a_filter(self, repository: LoopRepository, where: str) -> None:
-        """L80 L82 L83: a program that a worker configured for git is not run by us, and has no variable of ours."""
+        """L80 L82 L83: a program that a worker configured for git is not run by us."""
         repository.environ |= {"SECRET_TOKEN": "s"}
         ran = repository.base / "ran"
         worker = (
             WRITE + "pathlib.Path('.gitattributes').write_text('* filter=evil')\n"
-            f"subprocess.run(['git', 'config', {where!r}, 'filter.evil.clean', 'env > {ran}; cat'], check=True)\n"
+            f"words = ['git', 'config', {where!r}, 'filter.evil.clean', 'env > {ran}; cat']\n"
+            "subprocess.run(words, check=True)\n"
         )
         summary = repository.run(repository.job(worker, "verdict()\n", checks=["true"], maxAttempts=2))
         assert summary.outcome is Outcome.EXHAUSTED
@@ -88,11 +89,13 @@ class TestGit:
         worker = (
             WRITE + "import glob\n"
             "for place in glob.glob(os.environ['TMPDIR'] + '/../../skill-effectiveness-*/data/index'):\n"
-            "    blob = subprocess.check_output(['git', 'hash-object', '-w', '--stdin'], input=b'evil').decode().strip()\n"
+            "    words = ['git', 'hash-object', '-w', '--stdin']\n"
+            "    blob = subprocess.check_output(words, input=b'evil').decode().strip()\n"
             "    entry = f'100644,{blob},value'\n"
             "    environ = os.environ | {'GIT_INDEX_FILE': place}\n"
             "    subprocess.run(['git', 'update-index', '--cacheinfo', entry], env=environ, check=True)\n"
-            "    subprocess.run(['git', 'update-index', '--assume-unchanged', 'value'], env=environ, check=True)\n"
+            "    words = ['git', 'update-index', '--assume-unchanged', 'value']\n"
+            "    subprocess.run(words, env=environ, check=True)\n"
             "    (base / 'found').touch()\n"
         )
         summary = repository.run(repository.job(worker, "verdict()\n", maxAttempts=1))
@@ -103,11 +106,7 @@ class TestGit:
     @pytest.mark.parametrize("name", ["HEAD", "index"])
     def test_a_pipe_in_the_place_of_a_file_of_git(self, repository: LoopRepository, name: str) -> None:
         """L78: nothing hangs; nobody can say what the repository is."""
-        worker = (
-            WRITE
-            + "own = pathlib.Path(subprocess.check_output(['git', 'rev-parse', '--absolute-git-dir'], text=True).strip())\n"  # noqa: E501 - one line of an agent
-            f"(own / {name!r}).unlink()\nos.mkfifo(own / {name!r})\n"
-        )
+        worker = WRITE + COMMON + f"(own / {name!r}).unlink()\nos.mkfifo(own / {name!r})\n"
         summary = repository.run(repository.job(worker, checks=["true"], maxAttempts=1))
         assert summary.outcome is Outcome.ABORTED
 
@@ -123,6 +122,7 @@ class TestGit:
             == 2
         )
 
+    @pytest.mark.usefixtures("supervised")
     def test_a_working_tree_that_is_gone(self, repository: LoopRepository) -> None:
         """L78 L75: aborted and tidied up."""
         before = repository.state()
@@ -135,7 +135,10 @@ class TestGit:
     def test_a_link_to_the_tree_of_the_user(self, repository: LoopRepository) -> None:
         """L26 L75: cleaning up follows no link."""
         before = repository.state()
-        worker = f"import shutil\nplace = os.getcwd()\nshutil.rmtree(place)\nos.symlink({str(repository.root)!r}, place)\n"
+        worker = (
+            "import shutil\nplace = os.getcwd()\nshutil.rmtree(place)\n"
+            f"os.symlink({str(repository.root)!r}, place)\n"
+        )
         summary = repository.run(repository.job(worker, checks=["false"], maxAttempts=1))
         assert summary.exit in {2, 4}
         assert repository.state() == before
@@ -151,7 +154,8 @@ class TestProcesses:
         )
         worker = (
             WRITE + "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
-            f"        os.execv(sys.executable, [sys.executable, '-c', {later!r}, os.getcwd()])\n    os._exit(0)\n"
+            f"        os.execv(sys.executable, [sys.executable, '-c', {later!r}, os.getcwd()])\n"
+            "    os._exit(0)\n"
         )
         summary = repository.run(repository.job(worker, checks=["true"], maxAttempts=1))
         assert summary.exit == 0

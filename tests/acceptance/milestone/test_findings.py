@@ -164,6 +164,12 @@ class TestAnswers:
         """M52: they are invalid, whatever they say."""
         assert "not the asked JSON object" in self.refused(text)
 
+    def test_an_answer_that_is_too_large(self) -> None:
+        """M52: is none; a row could not hold it."""
+        minor = [finding(f"B-{n}", severity="P3", impact=None, text="x" * 2000) for n in range(40)]
+        assert "larger than 64 KiB" in self.refused(self.answer("verified", *minor))
+        assert self.read(self.answer("verified", *minor[:20])).findings
+
     def test_verified_over_a_blocking_finding(self) -> None:
         """M53: invalid; code corrects no word."""
         assert "verified over" in self.refused(self.answer("verified", finding()))

@@ -68,44 +68,64 @@ class Closing(RuleBasedStateMachine):
         self.case.document["required"] = [["true"]]
         self.start()
 
-    @rule()
     def start(self) -> None:
         name = f"r{len(self.runs) + 1}"
         said = self.case.start(name)
         assert said.code == 0, said
         self.runs.append(name)
 
-    @rule(verb=st.sampled_from(["close", "close", "resume", "crosscheck"]))
-    def drive(self, verb: str) -> None:
-        self.carry_out(verb)
-
-    @rule(option=st.sampled_from(["--make", None]))
-    def gate(self, option: str | None) -> None:
-        self.carry_out("gate", *([option] if option else []))
+    @rule(times=st.integers(1, 2))
+    def close(self, times: int) -> None:
+        for _ in range(times):
+            self.carry_out("close")
 
     @rule()
-    def record(self) -> None:
+    def resume(self) -> None:
+        self.carry_out("resume")
+
+    @rule(verbs=st.sampled_from([("gate",), ("crosscheck",), ("close", "--recorded"), ("gate", "--make")]))
+    def one_verb(self, verbs: tuple[str, ...]) -> None:
+        self.carry_out(*verbs)
+
+    @rule(moves=st.booleans())
+    def one_by_one(self, moves: bool) -> None:  # noqa: FBT001 - drawn
+        self.carry_out("gate", "--make")
+        self.carry_out("crosscheck")
+        if moves:
+            self.move()
         self.carry_out("close", "--recorded")
 
     def carry_out(self, *words: str) -> None:
+        if "finished" in self.case.types(self.runs[-1]):
+            self.start()
         said = self.case(*words, run=self.runs[-1])
         assert said.code in {0, 1, 2, 3, 128 + signal.SIGTERM}, said
-        closed = self.case.rows("crw.milestoneClose", self.runs[-1])
-        if closed:
+        if self.case.rows("crw.milestoneClose", self.runs[-1]):
             self.heads.setdefault(self.runs[-1], self.case.head)
 
-    @rule()
     def move(self) -> None:
-        self.case.repository.commit(moved=str(len(self.hall.asked)))
+        self.case.repository.commit(moved=str(len(self.case.types(self.runs[-1]))))
 
-    @rule(name=st.sampled_from("AB"), reply=st.sampled_from(sorted(REPLIES)))
-    def say(self, name: str, reply: str) -> None:
-        self.hall.script[name] = [REPLIES[reply]]
+    @rule(
+        kind=st.sampled_from(["move", "say", "say", "crash", "moving"]),
+        name=st.sampled_from("AB"),
+        reply=st.sampled_from(sorted(REPLIES)),
+        purpose=st.sampled_from(["A", "B", "probe", "fix", "evidence"]),
+    )
+    def disturb(self, kind: str, name: str, reply: str, purpose: str) -> None:
+        if kind == "move":
+            self.move()
+        elif kind == "say":
+            self.hall.script[name] = [REPLIES[reply], verified()]
+        elif kind == "crash":
+            self.hall.script[purpose] = [_die, *(self.hall.script.get(purpose) or [_usual(purpose)])]
+        else:
+            self.hall.script[name] = [self.moved, verified()]
 
-    @rule(purpose=st.sampled_from(["A", "B", "probe", "fix", "evidence"]))
-    def crash_once(self, purpose: str) -> None:
-        usual = self.hall.script.get(purpose, [])
-        self.hall.script[purpose] = [_die, *usual] if usual else [_die, _usual(purpose)]
+    def moved(self, asked: Asked) -> object:
+        """A pass during which the target moves."""
+        self.move()
+        return verified()(asked)
 
     @invariant()
     def no_close_without_its_crosscheck(self) -> None:
@@ -144,8 +164,8 @@ class TestClosing(Closing.TestCase):  # type: ignore[misc,valid-type]
     """M67 M68 M69: in every order of verbs, answers, moved heads and crashes."""
 
     settings = settings(
-        max_examples=8,
-        stateful_step_count=10,
+        max_examples=10,
+        stateful_step_count=8,
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )

@@ -99,6 +99,15 @@ class TestPrior:
         pending(case, hall)
         self.spoiled(case, lambda data: data.replace(b"crosscheck_pending", b"crosscheck_wending"))
 
+    def test_a_run_of_another_plan(self, case: Case, hall: Hall) -> None:
+        """M83: that cannot be read is nothing to this one, unless nobody can say whose it is."""
+        pending(case, hall)
+        journal = case.folder() / "journal.jsonl"
+        journal.write_bytes(journal.read_bytes().replace(b"crosscheck_pending", b"crosscheck_wending"))
+        assert case.start("r2", plan="other").code == 0
+        (case.folder() / "milestone.json").unlink()
+        assert case.start("r3", plan="third").document["code"] == "prior_evidence_unreadable"
+
     def test_evidence_that_is_cut_off(self, case: Case, hall: Hall) -> None:
         """M83: so is a journal that lost its last row."""
         pending(case, hall)

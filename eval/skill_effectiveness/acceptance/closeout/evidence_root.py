@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 from skill_effectiveness.acceptance.closeout import layout
 from skill_effectiveness.acceptance.closeout.errors import CloseoutCode, CloseoutError
 from skill_effectiveness.acceptance.closeout.evaluation import StoredRecord
-from skill_effectiveness.acceptance.closeout.policy_paths import is_policy_path
+from skill_effectiveness.acceptance.closeout.policy_paths import is_relative
 from skill_effectiveness.acceptance.closeout.records import (
     ATTEMPT_MOST,
     RECORD_BYTES,
@@ -137,7 +137,7 @@ class EvidenceRoot:
 
     def _holds(self, artifact: Artifact) -> bool:
         """Whether the named file is there with the named content; a path that leads outside names nothing."""
-        if not is_policy_path(artifact.path):
+        if not is_relative(artifact.path):
             return False
         *folders, name = artifact.path.split("/")
         try:

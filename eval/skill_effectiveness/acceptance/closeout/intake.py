@@ -20,7 +20,7 @@ from skill_effectiveness.acceptance.closeout.records import (
     read_findings,
     strict_value,
 )
-from skill_effectiveness.acceptance.closeout.site import survey
+from skill_effectiveness.acceptance.closeout.site import demand_text, survey
 from skill_effectiveness.acceptance.closeout.words import SPEC_VERSION
 from skill_effectiveness.evidence.journal import Entry
 
@@ -82,12 +82,14 @@ def add_evidence(site: Site, request: Request, intake: Intake) -> ReviewRecord:
     """Store the next attempt of a review item.
 
     Raises:
-        UsageRefused: there is no such review requirement, or an identity is too long.
+        UsageRefused: there is no such review requirement, or an identity is too long or no text.
         CloseoutError: policy invalid, commits unresolved, findings invalid, evidence unreadable or not
             stored; no attempt number was used.
     """
-    for name in ("session", "model", "provider"):
-        if len(getattr(intake, name)) > IDENTITY_MOST:
+    named = {name: getattr(intake, name) for name in ("session", "model", "provider")}
+    demand_text(named)
+    for name, text in named.items():
+        if len(text) > IDENTITY_MOST:
             raise UsageRefused(f"--{name} is longer than {IDENTITY_MOST} characters")
     situation = survey(site, request)
     review_item(situation, intake.item_id, request.gate)

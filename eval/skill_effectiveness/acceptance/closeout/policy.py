@@ -14,6 +14,7 @@ from skill_effectiveness.acceptance.closeout.errors import PolicyError
 from skill_effectiveness.acceptance.closeout.identity import policy_digest
 from skill_effectiveness.acceptance.closeout.policy_models import (
     PolicyDocument,
+    ResolvedCommand,
     ResolvedItem,
     ResolvedReview,
     resolved,
@@ -41,10 +42,17 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.strict import JsonValue
 
 _ID_PLACE: Final = re.compile(r"/items/(?P<item>[0-9]+)/id|/imports/(?P<import>[0-9]+)/as")
-_ID_SHOWN: Final = 256
+_ID_MOST: Final = 256
 _DEEPEST: Final = 64
 _ENTERED_MOST: Final = 4096
 """A few files that import each other under many names could ask for more work than there is time."""
+POLICY_BYTES_MOST: Final = 4_194_304
+SKILL_BYTES_MOST: Final = 134_217_728
+EXEC_CHARACTERS_MOST: Final = 16_777_216
+ITEMS_MOST: Final = 4096
+"""What is read or kept of a policy together: a few small files can stand for more than a machine holds."""
+_SEGMENT_MOST: Final = 255
+"""An item has a folder for each segment of its id, and no file system takes a longer name."""
 _OUTSIDE: Final = "import path is not repository-relative"
 _NO_SKILL_PATH: Final = "skill path is not a repository SKILL.md"
 
@@ -114,6 +122,9 @@ class _Loading:
     skills: set[str] = field(default_factory=set)
     reading: str = ENTRY
     entered: int = 0
+    policy_bytes: int = 0
+    skill_bytes: int = 0
+    exec_characters: int = 0
 
     def enter(self, path: str, prefix: str, chain: tuple[str, ...]) -> None:
         """Read one policy file, then its imports, then add its items."""
@@ -130,13 +141,24 @@ class _Loading:
             self._check_import(entry, names, path)
             self.enter(entry.path, f"{prefix}/{entry.name}" if prefix else entry.name, (*chain, path))
         for written in document.items:
-            item = resolved(written, prefix)
-            if item.id in self.ids:
-                raise PolicyError(f"duplicate requirement id {item.id}")
-            self.ids.add(item.id)
-            if isinstance(item, ResolvedReview):
-                self._take_skill(item.skill)
-            self.items.append(item)
+            self._take_item(resolved(written, prefix))
+
+    def _take_item(self, item: ResolvedItem) -> None:
+        """Add a requirement that evidence can be stored for."""
+        if len(item.id) > _ID_MOST or any(len(part) > _SEGMENT_MOST for part in item.id.split("/")):
+            raise PolicyError(f"requirement id is too long: {item.id[:_ID_MOST]}")
+        if item.id in self.ids:
+            raise PolicyError(f"duplicate requirement id {item.id}")
+        self.ids.add(item.id)
+        if isinstance(item, ResolvedReview):
+            self._take_skill(item.skill)
+        if isinstance(item, ResolvedCommand):
+            self.exec_characters += sum(map(len, item.exec))
+        self.items.append(item)
+        if len(self.items) > ITEMS_MOST:
+            raise PolicyError(f"there are more than {ITEMS_MOST} requirements")
+        if self.exec_characters > EXEC_CHARACTERS_MOST:
+            raise PolicyError(f"commands are longer than {EXEC_CHARACTERS_MOST} characters together")
 
     @staticmethod
     def _check_import(entry: ImportEntry, names: set[str], path: str) -> None:
@@ -151,6 +173,9 @@ class _Loading:
         self.reading = path
         shown = printable(path)
         data = self._policy_bytes(path)
+        self.policy_bytes += len(data)
+        if self.policy_bytes > POLICY_BYTES_MOST:
+            raise PolicyError(f"{shown}: the policy files are larger than {POLICY_BYTES_MOST} bytes together")
         try:
             value = read_yaml(data)
         except YamlError as error:
@@ -203,7 +228,10 @@ class _Loading:
             raise PolicyError(f"skill file is not a regular file: {shown}")
         if kind is EntryKind.FILE and path not in self.files:
             self.reading = path
-            self.files[path] = self.tree.read(place)
+            self.files[path] = data = self.tree.read(place)
+            self.skill_bytes += len(data)
+            if self.skill_bytes > SKILL_BYTES_MOST:
+                raise PolicyError(f"{shown}: the skills are larger than {SKILL_BYTES_MOST} bytes together")
 
 
 def fitted(value: JsonValue, shown: str) -> PolicyDocument:
@@ -237,4 +265,4 @@ def _wrong_id(value: JsonValue, where: str) -> str | None:
             found = found[int(segment)]
         elif isinstance(found, dict):
             found = found.get(segment)
-    return found[:_ID_SHOWN] if isinstance(found, str) else None
+    return found[:_ID_MOST] if isinstance(found, str) else None

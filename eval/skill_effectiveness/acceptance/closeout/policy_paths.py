@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.acceptance.closeout.tree import EntryKind
+from skill_effectiveness.evidence.strict import LONE_SURROGATE
 
 if TYPE_CHECKING:
     from skill_effectiveness.acceptance.closeout.tree import PolicyTree
@@ -20,12 +21,13 @@ _LINKS_MOST: Final = 40
 
 def is_policy_path(path: str) -> bool:
     """Whether the text is a repository-relative path: the rules of section 3 on text alone."""
-    try:
-        size = len(path.encode())
-    except UnicodeEncodeError:
-        return False
+    return is_relative(path) and len(path.encode()) <= PATH_BYTES
+
+
+def is_relative(path: str) -> bool:
+    """Whether the text is a path that stays below where it starts, of any length."""
     return (
-        1 <= size <= PATH_BYTES
+        not LONE_SURROGATE.search(path)
         and not path.startswith(("/", "~"))
         and "\\" not in path
         and "\0" not in path

@@ -52,6 +52,7 @@ def decide(site: Site, request: Request) -> DecisionDocument:
 
     Raises:
         Blocked: with the blocked document, when the evaluation could not be made.
+        UsageRefused: the candidate's identity is no text.
     """
     return _decided(site, request, lambda _desk: None)
 
@@ -60,7 +61,7 @@ def run(site: Site, request: Request) -> DecisionDocument:
     """Run every command item of the gate, each in a worktree of its own, then decide.
 
     Raises:
-        Blocked: as `decide`.
+        Blocked, UsageRefused: as `decide`.
         Terminated: a signal arrived; the command it met is dead, and its worktree gone.
     """
     return _decided(site, request, _run_commands)

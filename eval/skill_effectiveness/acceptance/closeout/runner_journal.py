@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Self
 
 from skill_effectiveness.acceptance.closeout.errors import CloseoutCode, CloseoutError
-from skill_effectiveness.evidence.errnos import reported
+from skill_effectiveness.acceptance.outside import lies_in_checkout
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.journal import Entry, Journal
 from skill_effectiveness.evidence.journal_faults import JournalCode, JournalError
@@ -53,7 +53,12 @@ class RunnerJournal:
             CloseoutError: `store_unsafe`, `journal_broken`.
         """
         try:
-            _demand_outside(path, around)
+            if lies_in_checkout(path, around):
+                raise CloseoutError(
+                    CloseoutCode.STORE_UNSAFE,
+                    CloseoutCode.STORE_UNSAFE.value,
+                    "The store lies in a checkout; name a private folder outside with --store.",
+                )
             store = PrivateRoot.create(path, RootKind.STATE, around=around, checkout=checkout)
         except EvidenceError as error:
             raise _unsafe(error) from error
@@ -117,21 +122,6 @@ class RunnerJournal:
             self._journal = Journal.open(self._folder, purpose=PURPOSE, state=self._store)
         except EvidenceError as error:
             raise _refused(error) from error
-
-
-def _demand_outside(path: Path, around: Surroundings) -> None:
-    """Refuse a store that lies in any checkout, whoever's."""
-    for folder in (path, *path.parents):
-        with reported("the store", reading=True):
-            try:
-                around.fs.lstat(None, str(folder / ".git"))
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-        raise CloseoutError(
-            CloseoutCode.STORE_UNSAFE,
-            CloseoutCode.STORE_UNSAFE.value,
-            "The store lies in a checkout; name a private folder outside with --store.",
-        )
 
 
 def _unsafe(error: EvidenceError) -> CloseoutError:

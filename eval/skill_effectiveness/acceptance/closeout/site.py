@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 
 from skill_effectiveness.acceptance.closeout.commit_tree import CommitTree
 from skill_effectiveness.acceptance.closeout.decision import Notice, shown
-from skill_effectiveness.acceptance.closeout.errors import CloseoutCode, CloseoutError, PolicyError
+from skill_effectiveness.acceptance.closeout.errors import (
+    CloseoutCode,
+    CloseoutError,
+    PolicyError,
+    UsageRefused,
+)
 from skill_effectiveness.acceptance.closeout.evaluation import Candidate, Inputs
 from skill_effectiveness.acceptance.closeout.policy import EffectivePolicy, load_policy
 from skill_effectiveness.acceptance.closeout.tree import TreeUnreadableError
@@ -23,14 +28,13 @@ from skill_effectiveness.acceptance.closeout.words import (
     WarningCode,
 )
 from skill_effectiveness.acceptance.closeout.working_tree import WorkingTree
-from skill_effectiveness.evidence.errnos import reported
-from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.root import state_path
+from skill_effectiveness.evidence.strict import LONE_SURROGATE
 from skill_effectiveness.execution.git import Git
 from skill_effectiveness.execution.worktree import DetachedWorktree, WorktreeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from skill_effectiveness.evidence.surroundings import Surroundings
@@ -145,13 +149,36 @@ class UnresolvedError(CloseoutError):
         self.policy = policy
 
 
+def demand_text(identities: Mapping[str, str]) -> None:
+    """Refuse identities that no document can hold: bytes of a command line that are not UTF-8.
+
+    Args:
+        identities: by name of their option.
+
+    Raises:
+        UsageRefused: with the first of them.
+    """
+    for name, text in identities.items():
+        if LONE_SURROGATE.search(text):
+            raise UsageRefused(f"--{name} is not UTF-8 text")
+
+
 def survey(site: Site, request: Request) -> Situation:
     """Load the policy, resolve the commits and hold the policy against the base commit's.
 
     Raises:
+        UsageRefused: the candidate's identity is no text.
         PolicyError: the policy is there and invalid.
         UnresolvedError: `commits_unresolved`, `root_not_top`.
     """
+    candidate = request.candidate
+    demand_text(
+        {
+            "candidate-session": candidate.session,
+            "candidate-model": candidate.model,
+            "candidate-provider": candidate.provider,
+        }
+    )
     from_base = site.policy_from is PolicyFrom.BASE
     loaded = None if from_base else worktree_policy(site)
     git = site.git
@@ -162,7 +189,7 @@ def survey(site: Site, request: Request) -> Situation:
         raise UnresolvedError(
             CloseoutCode.COMMITS_UNRESOLVED, UNRESOLVED, advice, base=base, head=head, policy=loaded
         )
-    if not is_top(site):
+    if not git.is_top():
         raise UnresolvedError(
             CloseoutCode.ROOT_NOT_TOP,
             "policy root is not the top of its repository",
@@ -177,16 +204,6 @@ def survey(site: Site, request: Request) -> Situation:
             raise at_base
         loaded = at_base
     return Situation(loaded, base, head, differing(loaded, at_base))
-
-
-def is_top(site: Site) -> bool:
-    """Whether the root is the top of a checkout, linked worktree or submodule: each has a `.git` there."""
-    try:
-        with reported("the checkout", reading=True):
-            site.around.fs.lstat(None, str(site.root / ".git"))
-    except EvidenceError:
-        return False
-    return True
 
 
 def worktree_policy(site: Site) -> EffectivePolicy:

@@ -186,10 +186,13 @@ class MeasuredTree:
         Raises:
             AbortedError: it cannot be measured, or hides something from git.
         """
+        # Before git is started: it would wait for a pipe in the place of one of these.
+        head = self._digest_file(self.git_folder / "HEAD")
+        self._digest_file(self.git_folder / "index")
         self.ask("add", "--all")
         return Standing(
             self._content.of(self._left, self._listed),
-            self._digest_file(self.git_folder / "HEAD"),
+            head,
             self._index.of(self._digest_file(self.git_folder / "index"), self._their_index),
             self._refs.of(self._digest_refs(), self._all_refs),
         )

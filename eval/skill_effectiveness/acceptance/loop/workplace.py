@@ -197,8 +197,9 @@ class Workplace:
         if mark == self._git_guarded:
             self._measured_last = self.tree.measure()
             return self._measured_last
-        last = self._measured_last
-        return replace(last, content=digest_object({"content": last.content, "git": mark}))
+        # Nobody knows the content, so it is the same as no other.
+        unknown = digest_object({"git": mark, "unknown": self.around.entropy(16).hex()})
+        return replace(self._measured_last, content=unknown)
 
     @property
     def _is_measured(self) -> bool:

@@ -91,6 +91,10 @@ class Asked:
     json_fence: bool = False
 
 
+ANSWER_BYTES: Final = 65_536
+"""Largest answer that is read: rows hold what it says, some of it twice, and a row has a limit of its own."""
+
+
 class AnswerInvalidError(Exception):
     """An answer is not one; the text is the reason, in our words only."""
 
@@ -101,6 +105,8 @@ def read_answer(text: str, asked: Asked) -> Answer:
     Raises:
         AnswerInvalidError: it is not the asked object, or contradicts itself or what was asked.
     """
+    if len(text.encode()) > ANSWER_BYTES:
+        raise AnswerInvalidError("the answer is larger than 64 KiB")
     try:
         answer = validate(Answer, one_json_object(text, allow_json_fence=asked.json_fence))
     except (ReplyError, EvidenceError) as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from skill_effectiveness.acceptance.milestone.answers import ANSWER_BYTES
 from skill_effectiveness.acceptance.milestone.words import NOT_OBSERVED, Purpose, Role, RowType
 from skill_effectiveness.evidence.canonical import digest_object, digest_text
 from skill_effectiveness.evidence.documents import validate
@@ -124,7 +125,9 @@ class CallDone:
 
 
 def read_form(text: str, model: type[ModelT], *, json_fence: bool = False) -> ModelT | None:
-    """The one object in an answer's text, if it is of a form."""
+    """The one object in an answer's text, if it is of a form and not too large."""
+    if len(text.encode()) > ANSWER_BYTES:
+        return None
     try:
         return validate(model, one_json_object(text, allow_json_fence=json_fence))
     except (ReplyError, EvidenceError):
@@ -215,7 +218,7 @@ class CallDesk:
             "milliseconds": outcome.latency_ms,
             "observed": {
                 "model": outcome.observed_model or NOT_OBSERVED,
-                "role": order.role.value,
+                "role": NOT_OBSERVED,
                 "sandbox": NOT_OBSERVED if outcome.sandbox is None else outcome.sandbox.value,
                 "session": outcome.session_id or NOT_OBSERVED,
             },

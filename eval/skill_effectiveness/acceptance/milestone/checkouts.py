@@ -102,9 +102,8 @@ class Checkouts:
         if path.parent != self.folder or path.name in {"", ".", ".."}:
             return False
         run = self._run
-        removed = PlacedWorktree(run.repository.git, path, head, run.site.around).remove()
-        run.repository.git.ask("worktree", "prune")
-        return removed
+        # What git keeps of it goes with it; `git worktree prune` would forget the worktrees of others too.
+        return PlacedWorktree(run.repository.git, path, head, run.site.around).remove()
 
     def sweep(self, keep: Collection[str]) -> None:
         """Take away the checkouts that rows of killed attempts name, but for those of this round."""

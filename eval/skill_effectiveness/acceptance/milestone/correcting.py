@@ -51,6 +51,7 @@ from skill_effectiveness.acceptance.milestone.words import (
 )
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.execution import SessionFolders
 from skill_effectiveness.execution.worktree import PlacedWorktree, WorktreeError
 from skill_effectiveness.providers import CallKind
 
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from skill_effectiveness.acceptance.milestone.run import Run
 
 FOLDER: Final = "fix-wt"
-_INDEX: Final = ".index"
 _PLANNED: Final = "planned"
 _COMMITTED: Final = "committed"
 _PASSING: Final = frozenset({PassState.QUOTA, PassState.NO_ANSWER, PassState.UNAVAILABLE})
@@ -215,14 +215,23 @@ class Correction:
             raise escalated(StopCode.CLOSE_FIX_FAILED, told)
         ids = " ".join(finding.id for finding in self._verdict.blocking)
         message = f"Correct the findings of the crosscheck of {self._run.milestone}\n\n{ids}\n"
-        index = self._run.folder.path / FOLDER / _INDEX
-        commit = self._run.repository.commit_files(worktree.path, self._gate.head, index, message)
+        commit = self._commit(worktree, message)
         branch = f"milestone-fix/{self._run.milestone}-{self._run.facts.run}"
         if commit is None or not self._run.repository.set_branch(branch, commit):
             raise MilestoneError(MilestoneCode.GIT_FAILED, FOLDER, "git could not commit the correction.")
         self._note(_COMMITTED, branch=branch, commit=commit)
         worktree.remove()
         return commit
+
+    def _commit(self, worktree: PlacedWorktree, message: str) -> str | None:
+        """Commit what the executor left, by an index that nobody else can reach."""
+        run = self._run
+        try:
+            with SessionFolders(run.site.around) as session:
+                place = session.data / "index"
+                return run.repository.commit_files(worktree.path, self._gate.head, place, message)
+        except EvidenceError as error:
+            raise not_written(error) from error
 
     def _worktree(self) -> PlacedWorktree:
         """The executor's own worktree, made or found again with its edits."""

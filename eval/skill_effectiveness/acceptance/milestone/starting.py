@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.acceptance.milestone.input import PlannedNode
     from skill_effectiveness.acceptance.milestone.rows import JournalRow, RunRows
     from skill_effectiveness.acceptance.milestone.run import Site
+    from skill_effectiveness.acceptance.milestone.store import RunFolder
 
 _NAME_BYTES = 6
 
@@ -174,7 +175,7 @@ def _earlier_runs(store: MilestoneStore, pinned: PinnedInput, identity: str) -> 
                 rows = folder.rows()
                 facts = facts_of(folder, rows)
             except MilestoneError as error:
-                if error.code is MilestoneCode.ROW_REQUIRED:
+                if error.code is MilestoneCode.ROW_REQUIRED or _is_another(folder, pinned):
                     continue
                 raise _unreadable(name) from error
         highest = max(highest, int(facts.started.body.get("number", 0)))
@@ -182,6 +183,17 @@ def _earlier_runs(store: MilestoneStore, pinned: PinnedInput, identity: str) -> 
         if same:
             found.append(_Earlier(facts, rows))
     return sorted(found, key=lambda each: each.number), highest
+
+
+def _is_another(folder: RunFolder, pinned: PinnedInput) -> bool:
+    """Whether a run that cannot be read is certainly about another plan or repository."""
+    data = folder.read(INPUT)
+    try:
+        given = None if data is None else read_input(data).value
+    except MilestoneError:
+        return False
+    ours = (pinned.value.plan, pinned.value.repository)
+    return given is not None and (given.plan, given.repository) != ours
 
 
 def _unreadable(run: str) -> MilestoneError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from skill_effectiveness.acceptance.milestone.errors import MilestoneCode, MilestoneError
 from skill_effectiveness.acceptance.milestone.rows import JournalRow, RunRows
-from skill_effectiveness.evidence.errnos import reported
+from skill_effectiveness.acceptance.outside import lies_in_checkout
 from skill_effectiveness.evidence.faults import EvidenceError, FileError, LockCode, LockError, RootCode
 from skill_effectiveness.evidence.journal_faults import JournalError
 from skill_effectiveness.evidence.journal_verify import verify_file
@@ -296,14 +296,11 @@ def _demand_form(path: Path, around: Surroundings) -> None:
     """Refuse a store that is named by a relative path or lies in any checkout, whoever's."""
     if not path.is_absolute():
         raise _unsafe("The store is named by a relative path; name it by an absolute one.")
-    for folder in (path, *path.parents):
-        try:
-            with reported("the store", reading=True):
-                around.fs.lstat(None, str(folder / ".git"))
-        except EvidenceError as error:
-            if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
-                continue
-            raise _unsafe(str(error)) from error
+    try:
+        inside = lies_in_checkout(path, around)
+    except EvidenceError as error:
+        raise _unsafe(str(error)) from error
+    if inside:
         raise _unsafe("The store lies in a checkout; name a private folder outside with --store.")
 
 

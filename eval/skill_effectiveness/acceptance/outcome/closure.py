@@ -29,6 +29,7 @@ from skill_effectiveness.acceptance.outcome.issues import (
     demand_same_source,
     read_issue,
 )
+from skill_effectiveness.acceptance.outcome.store import Reading
 from skill_effectiveness.acceptance.outcome.submission import Judged, judge, rows_of
 from skill_effectiveness.acceptance.outcome.words import COMPLETED, IssueState, Result
 
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from skill_effectiveness.acceptance.outcome.claims import Ledger
-    from skill_effectiveness.acceptance.outcome.records import IssueRecord, PolicyDocument
-    from skill_effectiveness.acceptance.outcome.store import Desk, Reading
+    from skill_effectiveness.acceptance.outcome.records import IssueRecord
+    from skill_effectiveness.acceptance.outcome.store import Desk
     from skill_effectiveness.acceptance.outcome.words import Withheld
     from skill_effectiveness.evidence.surroundings import Surroundings
 
@@ -80,7 +81,7 @@ def consider(found: Reading, place: IssuePlace, attempt_id: str, around: Surroun
     _demand_settled(found.ledger, place, around)
     if row.closed:
         return _done(row)
-    return _closing(_judged(found.ledger, found.policy, place, row, around))
+    return _closing(_judged(found, place, row, around))
 
 
 def close(desk: Desk, place: IssuePlace, attempt_id: str, around: Surroundings) -> Closing:
@@ -94,21 +95,22 @@ def close(desk: Desk, place: IssuePlace, attempt_id: str, around: Surroundings) 
     _settle(desk, place, around)
     if row.closed:
         return _done(row)
-    judged = _judged(desk.ledger, desk.policy(), place, row, around)
+    found = Reading(desk.ledger, desk.policy(), desk.replaced)
+    judged = _judged(found, place, row, around)
     rows = rows_of(desk.ledger, judged)
     if judged.grading != desk.ledger.gradings(judged.key)[-1][1]:
         rows.append((GRADED, judged.grading))
-    found = _closing(judged)
-    if not found.may:
+    closing = _closing(judged)
+    if not closing.may:
         if rows:
             desk.append(*rows)
-        return found
+        return closing
     if place.file is not None:
         desk.append(*rows, (CLOSED, Close(**_names(judged.key), intent_id=None)))
     else:
         _close_there(desk, place, judged, rows, around)
     stored = desk.ledger.row(judged.key)
-    return _closing(judged) if stored is None else _done(stored)
+    return closing if stored is None else _done(stored)
 
 
 def _close_there(
@@ -142,12 +144,18 @@ def _stored(ledger: Ledger, place: IssuePlace, attempt_id: str) -> ClaimRow:
     return row
 
 
-def _judged(
-    ledger: Ledger, policy: PolicyDocument, place: IssuePlace, row: ClaimRow, around: Surroundings
-) -> Judged:
+def _judged(found: Reading, place: IssuePlace, row: ClaimRow, around: Surroundings) -> Judged:
     """The claim judged again, with the evidence that was cited last."""
-    cited = ledger.gradings(row.key)[-1][1].cited
-    return judge(ledger, policy, place, row.attempt_id, citations=cited, around=around)
+    cited = found.ledger.gradings(row.key)[-1][1].cited
+    return judge(
+        found.ledger,
+        found.policy,
+        place,
+        row.attempt_id,
+        citations=cited,
+        replaced=found.replaced(),
+        around=around,
+    )
 
 
 def _demand_settled(ledger: Ledger, place: IssuePlace, around: Surroundings) -> None:

@@ -6,9 +6,10 @@ out: result, typed reasons, criterion names, public receipts.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.acceptance.outcome.words import PRIVATE, PUBLIC, Result
+from skill_effectiveness.acceptance.outcome.words import PRIVATE, PUBLIC, ReasonKey, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from skill_effectiveness.acceptance.outcome.evaluate import Outcome
 
 NOT_ACCEPTED: Final = "not_accepted"
+UNNAMED: Final = "unnamed"
+"""What a projection has in the place of a false-green class that is no name."""
+
+_CLASS: Final = re.compile(r"false_green_[a-z_]{1,40}")
 
 
 def project(outcome: Outcome) -> dict[str, JsonValue]:
@@ -43,7 +48,19 @@ def projection(
             for criterion, receipt in criteria
         ]
         return {"state": result.value, "criteria": shown}
-    told = list(reasons)
+    told = [_typed(reason) for reason in reasons]
     if result is Result.NOT_APPLICABLE:
         return {"state": result.value, "exemption": told[0]}
     return {"state": NOT_ACCEPTED, "type": result.value, "reasons": [*told]}
+
+
+def _typed(reason: str) -> str:
+    """A reason whose detail is of a closed set, or a criterion.
+
+    What is no name of a false-green class is whatever its caller wrote there: it may be a log or a prompt.
+    """
+    key, _, detail = reason.partition(":")
+    if key != ReasonKey.FALSE_GREEN:
+        return reason
+    named = (name if _CLASS.fullmatch(name) else UNNAMED for name in detail.split(","))
+    return f"{key}:{','.join(dict.fromkeys(named))}"

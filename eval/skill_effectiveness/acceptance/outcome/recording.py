@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ISSUES_MOST: Final = 64
 _ID_DIGITS: Final = 24
+_BINDING: Final = ("repository", "issue_number", "actor", "principal")
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -50,22 +51,35 @@ def add_attempt(desk: Desk, attempt: Attempt) -> Attempt:
     """Record an attempt, or how far a known one has come; the same again is a no-op.
 
     Raises:
-        OutcomeError: `attempt_conflict`: it is bound otherwise, or was over already; `record_not_stored`.
+        OutcomeError: `attempt_conflict`: it is bound otherwise, leaves out a session or budget that is known,
+            or was over already; `record_not_stored`.
     """
     known = desk.ledger.attempts.get(attempt.attempt_id)
     if known == attempt:
         return attempt
     if known is not None:
-        bound = (known.issue, known.actor, known.principal) == (
-            attempt.issue,
-            attempt.actor,
-            attempt.principal,
-        )
-        if not bound or known.state.terminal:
-            sentence = "The attempt is recorded otherwise and stays as it is; give a new one its own id."
-            raise OutcomeError(OutcomeCode.ATTEMPT_CONFLICT, sentence)
+        _demand_goes_on(known, attempt)
     desk.append((ATTEMPT, attempt))
     return attempt
+
+
+def _demand_goes_on(known: Attempt, attempt: Attempt) -> None:
+    """Demand that a record of a known attempt says how far it has come and nothing else."""
+    if known.state.terminal:
+        sentence = "The attempt is over as it is recorded and stays so; give a new one its own id."
+        raise OutcomeError(OutcomeCode.ATTEMPT_CONFLICT, sentence)
+    members = [name for name in _BINDING if getattr(known, name) != getattr(attempt, name)]
+    # A session that is forgotten would make a reviewer in it independent of it.
+    if known.session not in {None, attempt.session}:
+        members.append("session")
+    if known.budget is not None and attempt.budget is None:
+        members.append("budget")
+    if members:
+        told = ", ".join(name.replace("_", " ") for name in members)
+        sentence = (
+            f"The attempt is recorded with another {told}; repeat it, or give a new attempt its own id."
+        )
+        raise OutcomeError(OutcomeCode.ATTEMPT_CONFLICT, sentence)
 
 
 def add_reference(desk: Desk, reference: ClosingReference) -> ClosingReference:
@@ -124,6 +138,9 @@ def _family(word: str) -> Family:
 
 
 def _qualification(desk: Desk, new: NewEdge, around: Surroundings) -> Edge:
+    if new.receipt is not None or new.environment is not None:
+        sentence = "A qualification is shown by --decision or --milestone; it has no --receipt of its own and"
+        raise OutcomeError(OutcomeCode.EVIDENCE_RECEIPT_NOT_FOUND, f"{sentence} no --environment.")
     receipt = look_up(new.shown, desk.root, around)
     if new.commit not in {None, receipt.commit}:
         sentence = "The receipt is about another commit than the one named. No edge was recorded."
@@ -143,6 +160,9 @@ def _other(new: NewEdge, family: Family) -> Edge:
     if new.shown != NOTHING:
         sentence = "Decisions and milestones are receipts of the family qualification."
         raise OutcomeError(OutcomeCode.EVIDENCE_FAMILY_UNKNOWN, sentence)
+    if new.environment is not None and family is not Family.DEPLOYMENT:
+        sentence = f"A {family} is of no environment; leave --environment out."
+        raise OutcomeError(OutcomeCode.EVIDENCE_ENVIRONMENT_MISMATCH, sentence)
     if new.commit is None:
         if family is Family.PUSH:
             sentence = "A push is of a commit; name it with --commit."
@@ -151,7 +171,9 @@ def _other(new: NewEdge, family: Family) -> Edge:
     known = new.result is None if family is Family.PUSH else new.result in RESULTS[family]
     if not known:
         words = ", ".join(sorted(RESULTS[family]))
-        sentence = f"A {family} says one of {words}." if words else f"A {family} has no result."
+        sentence = f"A {family} says one of {words}; name it with --result."
+        if not words:
+            sentence = f"A {family} has no result; leave --result out."
         raise OutcomeError(OutcomeCode.EVIDENCE_RESULT_UNKNOWN, sentence)
     if not new.receipt:
         raise OutcomeError(OutcomeCode.EVIDENCE_RECEIPT_NOT_FOUND, "Name the receipt with --receipt.")

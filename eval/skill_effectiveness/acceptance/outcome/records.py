@@ -38,6 +38,10 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Result = Annotated[str, Field(min_length=1, max_length=40)]
 
 
+CITED_MOST: Final = 1_000
+"""Criteria that one claim can cite evidence for."""
+
+
 class IssueKey(NamedTuple):
     """Which issue."""
 
@@ -187,6 +191,10 @@ class Edge(_OfIssue):
         """`family:result`."""
         return f"{self.family.value}:{self.result}"
 
+    def rests_on(self, digests: frozenset[str]) -> bool:
+        """Whether what its check says stands in one of these files."""
+        return self.check is not None and self.check.evidence_digest in digests
+
     def qualifies(self, issue: IssueKey, commit: str) -> bool:
         """Whether it can satisfy a criterion of an issue at exactly this commit."""
         return (
@@ -208,7 +216,7 @@ class Citations(BaseModel):
     """All that a caller gives; classes named against the own result can only make the verdict worse."""
 
     model_config = _CLOSED
-    evidence: Annotated[tuple[Cited, ...], Field(max_length=1_000)]
+    evidence: Annotated[tuple[Cited, ...], Field(max_length=CITED_MOST)]
     false_green_classes: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], Field(max_length=100)
     ] = ()

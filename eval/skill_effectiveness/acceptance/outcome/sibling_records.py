@@ -20,8 +20,9 @@ from skill_effectiveness.acceptance.outcome.receipts import (
     receipt_of_milestone,
 )
 from skill_effectiveness.evidence.canonical import digest_bytes
-from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.faults import EvidenceError, RootCode
 from skill_effectiveness.evidence.fsops import read_public
+from skill_effectiveness.evidence.journal_faults import Unreadable
 from skill_effectiveness.evidence.journal_verify import verify_file, verify_segments
 from skill_effectiveness.execution.git import Git
 
@@ -43,6 +44,13 @@ _RECORDED: Final = {
     "review": frozenset({"review_recorded", "evidence_added"}),
 }
 _CLOSED: Final = "crw.milestoneClose"
+_CANDIDATE: Final = ("gate", "head", "policyDigest")
+# What a row is the latest of: a decision of its gate, a record of its item.
+_JOURNALLED: Final = (
+    (frozenset({_DECIDED}), _CANDIDATE, "decisionDigest"),
+    (frozenset().union(*_RECORDED.values()), ("itemId", "head", "policyDigest"), "recordDigest"),
+)
+_NOTHING_YET: Final = frozenset({Unreadable.MISSING, Unreadable.NOT_BEGUN})
 _TREE_ALGORITHMS: Final = {40: "sha1", 64: "sha256"}
 
 
@@ -78,14 +86,15 @@ def look_up(shown: Shown, store: PrivateRoot, around: Surroundings) -> Receipt:
         OutcomeError: `evidence_receipt_not_found`; `journal_broken` (a journal that cannot be trusted),
             `store_unsafe`.
     """
+    _demand_one_receipt(shown)
     if shown.milestone is not None:
         return _milestone(shown.milestone, store)
     if shown.decision is None:
-        raise no_receipt("Neither a decision nor a milestone was shown.")
+        raise no_receipt("Neither a decision nor a milestone was shown; name one.")
     data = _bytes(shown.decision, around)
     decision, digest = read_decision(data), digest_bytes(data)
     rows = _closeout_rows(store)
-    about = {"gate": decision.gate, "head": decision.head, "policyDigest": decision.policy.digest}
+    about = dict(zip(_CANDIDATE, (decision.gate, decision.head, decision.policy.digest), strict=True))
     decided = [row for row in rows if row.type == _DECIDED and about.items() <= row.body.items()]
     # A later decision about the same candidate and policy takes the place of an earlier one.
     if not decided or decided[-1].body.get("decisionDigest") != digest:
@@ -100,6 +109,50 @@ def look_up(shown: Shown, store: PrivateRoot, around: Surroundings) -> Receipt:
     if not any(row.type in kinds and row.body.get("recordDigest") == digest for row in rows):
         raise no_receipt("Closeout's journal does not have this record.")
     return receipt_of_item(decision, shown.item, record, digest)
+
+
+def _demand_one_receipt(shown: Shown) -> None:
+    """Refuse what names more than one receipt, or a part of none: no part that was named may go unread."""
+    closeout = (shown.decision, shown.item, shown.record)
+    if shown.milestone is not None and any(part is not None for part in closeout):
+        raise no_receipt("A milestone and a decision are two receipts; name them one at a time.")
+    if shown.decision is None and (shown.item is not None or shown.record is not None):
+        raise no_receipt("An item and its record count with the decision that they are of; name that, too.")
+    if shown.record is not None and shown.item is None:
+        raise no_receipt("A record counts for one item of the decision; name it with --item.")
+
+
+def replaced_receipts(store: PrivateRoot) -> frozenset[str]:
+    """The digests of decisions and records that closeout has put others in the place of.
+
+    A receipt was the latest when its edge was recorded. That the gate has changed its mind since is told by
+    the same journal, whether or not anybody recorded an edge of it.
+
+    Args:
+        store: the private store that all tools share.
+
+    Raises:
+        OutcomeError: `journal_broken`: it is there and cannot be trusted.
+    """
+    rows: list[Row] = []
+    try:
+        folder = store.child(CLOSEOUT)
+    except EvidenceError as error:
+        if error.code is RootCode.ROOT_MISSING:
+            return frozenset()
+        raise _untrusted(error.faults[0].sentence) from error
+    with folder:
+        report = verify_segments(store.around.fs, folder.path / "journal", state=store, on_row=rows.append)
+    if report.findings or not (report.sound or report.why in _NOTHING_YET):
+        raise _untrusted(_told(report))
+    latest: dict[tuple[object, ...], object] = {}
+    seen: set[object] = set()
+    for row in rows:
+        for kinds, names, digest in _JOURNALLED:
+            if row.type in kinds:
+                latest[(digest, *(row.body.get(name) for name in names))] = row.body.get(digest)
+                seen.add(row.body.get(digest))
+    return frozenset(str(digest) for digest in seen.difference(latest.values()))
 
 
 def _bytes(path: Path, around: Surroundings) -> bytes:
@@ -138,10 +191,19 @@ def _child(store: PrivateRoot, *segments: str) -> PrivateRoot:
 
 def _demand_sound(report: JournalReport) -> None:
     if report.findings:
-        sentence = f"A sibling tool's journal cannot be trusted. {report.sentence}"
-        raise OutcomeError(OutcomeCode.JOURNAL_BROKEN, sentence)
+        raise _untrusted(_told(report))
     if not report.sound:
         raise no_receipt(report.sentence)
+
+
+def _untrusted(sentence: str) -> OutcomeError:
+    told = f"A sibling tool's journal cannot be trusted. {sentence} Keep the store as evidence."
+    return OutcomeError(OutcomeCode.JOURNAL_BROKEN, told)
+
+
+def _told(report: JournalReport) -> str:
+    """What is wrong with a journal; of several findings the first."""
+    return report.findings[0].sentence if report.findings else report.sentence
 
 
 def tree_digest(checkout: Path, commit: str, around: Surroundings) -> str:

@@ -8,14 +8,16 @@ decision rests on until its rows are durable.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.acceptance.outcome.claims import Ledger, LedgerError
 from skill_effectiveness.acceptance.outcome.errors import OutcomeCode, OutcomeError
 from skill_effectiveness.acceptance.outcome.records import NO_POLICY, PolicyDocument
+from skill_effectiveness.acceptance.outcome.sibling_records import replaced_receipts
+from skill_effectiveness.acceptance.outside import lies_in_checkout
 from skill_effectiveness.evidence.documents import parse
-from skill_effectiveness.evidence.errnos import reported
-from skill_effectiveness.evidence.faults import EvidenceError, FileCode, LockCode, RootCode
+from skill_effectiveness.evidence.faults import EvidenceError, FileCode, JournalCode, LockCode, RootCode
 from skill_effectiveness.evidence.journal import Entry, Journal
 from skill_effectiveness.evidence.journal_faults import JournalError, JournalStatus, Unreadable
 from skill_effectiveness.evidence.journal_verify import verify_segments
@@ -24,7 +26,7 @@ from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.strict import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -80,6 +82,8 @@ class Desk:
             self._journal.append(entries, wait=LOCK_SECONDS)
         except EvidenceError as error:
             sentence = f"Nothing was stored ({error.code}). {error.faults[0].sentence}"
+            if error.code is JournalCode.ROW_REFUSED:
+                sentence = "Nothing was stored: it is more than one row may hold; shorten the criteria."
             raise OutcomeError(self._failed, sentence) from error
         self._catch_up()
 
@@ -90,6 +94,10 @@ class Desk:
             OutcomeError: `policy_unreadable`, `policy_unsafe`.
         """
         return read_policy(self._folder)
+
+    def replaced(self) -> frozenset[str]:
+        """The receipts that their tools have put others in the place of; see `replaced_receipts`."""
+        return replaced_receipts(self.root)
 
     def _catch_up(self) -> None:
         try:
@@ -140,11 +148,21 @@ def writing(
 
 
 class Reading:
-    """What a reading command finds: the ledger and the policy, or nothing yet."""
+    """What a reading command finds: the ledger and the policy, or nothing yet.
 
-    def __init__(self, ledger: Ledger, policy: PolicyDocument) -> None:
-        self.ledger = ledger
-        self.policy = policy
+    Attributes:
+        ledger: what all rows add up to.
+        policy: as it was when they were read.
+        replaced: the receipts that their tools have put others in the place of; read when asked, because
+            whoever only shows a claim needs no sibling's journal.
+    """
+
+    def __init__(
+        self, ledger: Ledger, policy: PolicyDocument, replaced: Callable[[], frozenset[str]] = frozenset
+    ) -> None:
+        self.ledger: Final = ledger
+        self.policy: Final = policy
+        self.replaced: Final = replaced
 
 
 def reading(path: Path, around: Surroundings, checkout: Path | None) -> Reading:
@@ -168,7 +186,17 @@ def reading(path: Path, around: Surroundings, checkout: Path | None) -> Reading:
                 return Reading(Ledger(), NO_POLICY)
             raise _refused(error) from error
         with folder:
-            return Reading(_ledger(root, folder), read_policy(folder))
+            replaced = partial(_replaced, path, around, checkout)
+            return Reading(_ledger(root, folder), read_policy(folder), replaced)
+
+
+def _replaced(path: Path, around: Surroundings, checkout: Path | None) -> frozenset[str]:
+    try:
+        root = PrivateRoot.open(path, RootKind.STATE, around=around, checkout=checkout)
+    except EvidenceError as error:
+        raise _refused(error) from error
+    with root:
+        return replaced_receipts(root)
 
 
 def _ledger(root: PrivateRoot, folder: PrivateRoot) -> Ledger:
@@ -220,13 +248,7 @@ def _take(ledger: Ledger, row: Row) -> None:
 
 
 def _demand_outside(path: Path, around: Surroundings) -> None:
-    """Refuse a store that lies in any checkout, whoever's: the work that is judged could reach it."""
-    for folder in (path, *path.parents):
-        with reported("the store", reading=True):
-            try:
-                around.fs.lstat(None, str(folder / ".git"))
-            except (FileNotFoundError, NotADirectoryError):
-                continue
+    if lies_in_checkout(path, around):
         sentence = "The store lies in a checkout; name a private folder outside with --store."
         raise OutcomeError(OutcomeCode.STORE_UNSAFE, sentence)
 
@@ -242,5 +264,6 @@ def _refused(error: EvidenceError) -> OutcomeError:
 
 def _broken(report: JournalReport) -> OutcomeError:
     seq = next((found.seq for found in report.findings if found.seq is not None), report.count)
-    sentence = f"{report.sentence} Nothing was repaired; keep the store as evidence and name a new one."
+    what = report.findings[0].sentence if report.findings else report.sentence
+    sentence = f"{what} Nothing was repaired; keep the store as evidence and name a new one."
     return OutcomeError(OutcomeCode.JOURNAL_BROKEN, sentence, f" at row {seq}")

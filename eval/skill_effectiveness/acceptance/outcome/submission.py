@@ -15,7 +15,8 @@ from skill_effectiveness.acceptance.outcome.contract import load_contract
 from skill_effectiveness.acceptance.outcome.errors import OutcomeCode, OutcomeError
 from skill_effectiveness.acceptance.outcome.issues import demand_same_source, read_issue
 from skill_effectiveness.acceptance.outcome.project import projection
-from skill_effectiveness.acceptance.outcome.records import Citations
+from skill_effectiveness.acceptance.outcome.records import CITED_MOST, Citations
+from skill_effectiveness.acceptance.outcome.sections import read_sections
 from skill_effectiveness.evidence.documents import parse
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.strict import Profile
@@ -74,9 +75,19 @@ def judge(
     attempt_id: str,
     *,
     citations: Citations,
+    replaced: frozenset[str],
     around: Surroundings,
 ) -> Judged:
     """Judge a claim from records and the issue as it is now, under the published contract.
+
+    Args:
+        ledger: what is recorded.
+        policy: as it is now.
+        place: where the issue is.
+        attempt_id: of the attempt.
+        citations: the caller's.
+        replaced: digests of receipts that count no more; see `sibling_records.replaced_receipts`.
+        around: the surroundings.
 
     Raises:
         OutcomeError: a `claim_attempt_…` code, `invalid_contract`, `contract_divergence`, `issue_unreadable`,
@@ -86,7 +97,13 @@ def judge(
     load_contract(around.fs)
     demand_same_source(place, ledger)
     issue = read_issue(place, ledger, around)
-    records = Records(issue, attempt, policy.of(issue.repository), ledger.edges, citations)
+    if len(read_sections(issue.body).acceptance_criteria) > CITED_MOST:
+        sentence = f"The issue has more than {CITED_MOST} acceptance criteria, and no claim can cite so many;"
+        raise OutcomeError(
+            OutcomeCode.RECORD_INVALID, f"{sentence} split it. Nothing was graded.", " at /issue"
+        )
+    edges = {name: edge for name, edge in ledger.edges.items() if not edge.rests_on(replaced)}
+    records = Records(issue, attempt, policy.of(issue.repository), edges, citations)
     outcome = graded(records)
     reason = withheld(outcome, records, ledger)
     return Judged(records.key, issue, grading_of(records, outcome, reason), reason)
@@ -98,9 +115,18 @@ def submit(
     """Grade a claim and store the grading; closes nothing.
 
     Raises:
-        OutcomeError: as `judge`; `policy_unreadable`, `policy_unsafe`, `claim_not_recorded`.
+        OutcomeError: as `judge`; `policy_unreadable`, `policy_unsafe`, `journal_broken` (a sibling's),
+            `claim_not_recorded`.
     """
-    judged = judge(desk.ledger, desk.policy(), place, attempt_id, citations=citations, around=around)
+    judged = judge(
+        desk.ledger,
+        desk.policy(),
+        place,
+        attempt_id,
+        citations=citations,
+        replaced=desk.replaced(),
+        around=around,
+    )
     desk.append(*rows_of(desk.ledger, judged), (GRADED, judged.grading))
     return judged
 
