@@ -1,9 +1,11 @@
-"""What programs, servers and files do that mean harm, across adapters: time, records, and which program runs."""
+"""What programs, servers and files do that mean harm: to time, to records, to which program runs."""
 
 from __future__ import annotations
 
-import os
+import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,7 +29,7 @@ from skill_effectiveness.providers.kimi_config import select
 from skill_effectiveness.providers.kimi_events import read_stderr
 from skill_effectiveness.providers.kimi_project import demand_own_project
 from tests.support.claude_streams import GOOD as CLAUDE_GOOD
-from tests.support.claude_streams import MODEL, TOTALS, result, said
+from tests.support.claude_streams import MODEL, TOTALS, said
 from tests.support.fake_claude import asked
 from tests.support.fake_program import write_fake
 from tests.support.kimi import configured
@@ -35,8 +37,6 @@ from tests.support.provider_calls import left_behind
 from tests.support.small_adapter import GOOD, Place, Small, codes
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from skill_effectiveness.execution import ProcessResult
 
 MEGABYTE = 1024 * 1024
@@ -64,7 +64,7 @@ class TestTime:
         events = read_event({"type": "item.completed", "item": cast("Any", item)}, b"")
 
         assert time.monotonic() - began < SOON
-        assert len(events) <= 101
+        assert len(events) <= 1001
 
     def test_as_many_skills_as_anybody_could_read(self) -> None:
         """P5: a line cannot become millions of events."""
@@ -72,7 +72,7 @@ class TestTime:
         events = read_event({"type": "item.completed", "item": cast("Any", item)}, b"")
 
         assert [event.skill for event in events if isinstance(event, SkillRead)] == [
-            f"s{number}" for number in range(100)
+            f"s{number}" for number in range(1000)
         ]
 
     @pytest.mark.parametrize("filling", ["\n", "error: failed to run prompt: ", "\nSee log: ", "x"])
@@ -107,6 +107,9 @@ class TestTime:
         )
 
         assert read_stderr(process) == []
+
+
+TABLES = "[providers.p]\n[models.fake-model]\nprovider = 'p'\nmodel = 'm'\n"
 
 
 class TestConfigurations:
@@ -177,56 +180,39 @@ class TestRecords:
         last = {**CLAUDE_GOOD[-1], "total_cost_usd": cost}
         assert asked(tmp_path, "say(*good[:-1], last)", last=last).usage.cost_units is None
 
-    def test_another_result_is_told_as_it_is(self) -> None:
-        assert result()["total_cost_usd"] > 0
+
+ASKED_FOR_VERSION = "    sys.exit(0)"
 
 
 class TestWhichProgramRuns:
-    def test_one_that_is_replaced_when_asked_for_its_version(self, place: Place) -> None:
-        """P2: the bytes that were bound are the bytes that run, or nothing does."""
-        small = place.small()
-        other = place.tmp_path / "other"
-        write_fake(other, "open(folder + '/ran', 'w'); say({'answer': 'no'})", folder=str(place.tmp_path))
-        path = small.executable.path
-        spoilt = path.read_text().replace(
-            "    sys.exit(0)",
-            f"    os.path.exists({str(other)!r}) and os.replace({str(other)!r}, __file__)\n    sys.exit(0)",
-            1,
-        )
-        kept = other.read_text()
-        other.unlink()
-        path.write_text(spoilt)
+    """The bytes that were bound are the bytes that run, or nothing does."""
+
+    def changing(self, place: Place, deed: str) -> Small:
+        """A program, bound, that does something when it is asked for its version, once `now` is there."""
+        path = place.small(GOOD + "open(folder + '/ran', 'w')").executable.path
+        mark = str(place.tmp_path / "now")
+        line = f"    os.path.exists({mark!r}) and {deed}\n{ASKED_FOR_VERSION}"
+        path.write_text(path.read_text().replace(ASKED_FOR_VERSION, line, 1))
         small = Small.at(path, around=place.around)
-        other.write_text(kept)
-        other.chmod(0o755)
-        outcome = place.ask(small)
+        (place.tmp_path / "now").touch()
+        return small
+
+    @pytest.mark.parametrize(
+        "deed",
+        ["os.replace(__file__ + '.new', __file__)", "os.unlink(__file__)", "open(__file__, 'a').write('#')"],
+        ids=["replaced", "removed", "changed"],
+    )
+    def test_one_that_becomes_another(self, place: Place, deed: str) -> None:
+        """P2: between the look at its bytes and the call; such programs renew themselves when they start."""
+        write_fake(place.tmp_path / "program.new", "open(folder + '/ran', 'w')", folder=str(place.tmp_path))
+        outcome = place.ask(self.changing(place, deed))
 
         assert (outcome.ending, codes(outcome)) == (Ending.UNSTARTABLE, ["executable_changed"])
         assert not (place.tmp_path / "ran").exists()
 
-    def test_one_that_is_taken_away_then(self, place: Place) -> None:
-        """P2: likewise."""
-        path = place.small().executable.path
-        mark = place.tmp_path / "now"
-        path.write_text(
-            path.read_text().replace(
-                "    sys.exit(0)",
-                f"    os.path.exists({str(mark)!r}) and os.unlink(__file__)\n    sys.exit(0)",
-                1,
-            )
-        )
-        small = Small.at(path, around=place.around)
-        mark.touch()
-
-        assert codes(place.ask(small)) == ["executable_changed"]
-
     def test_the_same_bytes_in_another_file_are_the_same(self, place: Place) -> None:
         """P2: a program that was touched or linked meanwhile is still the one that was bound."""
-        path = place.small().executable.path
-        path.write_text(
-            path.read_text().replace("    sys.exit(0)", "    os.utime(__file__)\n    sys.exit(0)", 1)
-        )
-        outcome = place.ask(Small.at(path, around=place.around))
+        outcome = place.ask(self.changing(place, "os.utime(__file__)"))
 
         assert (outcome.ending, outcome.answer) == (Ending.SUCCESS, "yes")
 
@@ -253,10 +239,7 @@ class TestFolders:
 
 
 def _interpreter() -> tuple[Path, ...]:
-    import sys  # noqa: PLC0415 - of this one helper
-    from pathlib import Path  # noqa: PLC0415
-
-    return (Path(sys.executable).parents[1], Path(os.path.realpath(sys.executable)).parents[1])
+    return (Path(sys.executable).parents[1], Path(sys.executable).resolve().parents[1])
 
 
 class TestKimisProjects:
@@ -269,13 +252,19 @@ class TestKimisProjects:
         return folder
 
     def refused(self, copy: Path) -> bool:
-        try:
+        with suppress(CannotAskError):
             demand_own_project(RealFs(), copy)
-        except CannotAskError as error:
-            assert error.code is WarningCode.SESSION_UNAVAILABLE
-            assert str(copy) not in error.sentence
-            return True
-        return False
+            return False
+        return True
+
+    def test_the_reason_names_no_path(self, copy: Path) -> None:
+        """P7: it is told in one sentence."""
+        (copy.parent / ".git").mkdir()
+        (copy.parent / "AGENTS.md").touch()
+        with pytest.raises(CannotAskError) as caught:
+            demand_own_project(RealFs(), copy)
+        assert caught.value.code is WarningCode.SESSION_UNAVAILABLE
+        assert str(copy.parent) not in caught.value.sentence
 
     @pytest.mark.parametrize("what", [".kimi-code", ".agents", "AGENTS.md", "agents.md"])
     @pytest.mark.parametrize("where", ["outer", "outer/between"])

@@ -102,10 +102,13 @@ def _planner(envelope: Envelope, way: Way) -> Callable[[TrialStore], Planned]:
         case _:
             from skill_effectiveness.bridge.verdicts import inputs_of, plan_of_evaluate  # noqa: PLC0415 - slow
 
+            inputs = inputs_of(way.around.fs)
+            # A verdict that blocks is written without another look.
+            way.still_bound()
             return partial(
                 plan_of_evaluate,
                 payload=payload,
-                inputs=inputs_of(way.around.fs),
+                inputs=inputs,
                 request_id=envelope.request_id,
             )
 

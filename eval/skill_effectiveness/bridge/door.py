@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import gc
-import sys
+import os
+import signal
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -23,7 +24,7 @@ from skill_effectiveness.bridge.words import (
     Exit,
     ReasonCode,
 )
-from skill_effectiveness.evidence.signals import Cutoff, Terminated
+from skill_effectiveness.evidence.signals import TERMINATIONS, Cutoff, Terminated
 from skill_effectiveness.launch.faults import DriftError, LaunchError, ManifestError, UnloadableError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 STREAM: Final = ("--stream",)
 SIGNALLED: Final = 128
+STDERR: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +60,38 @@ def main(started: Started) -> int:
     if bridged is None:
         raise ValueError("not started as the bridge")
     interruptions = Cutoff()
+    # A signal is raised only where somebody waits for it.
+    interruptions.defer()
     with interruptions.heard():
-        house = House(started, bridged, interruptions)
-        if started.arguments == STREAM:
-            return _serve(started, house, interruptions)
+        streaming = started.arguments == STREAM
+        house = House(started, bridged, interruptions, streaming=streaming)
+        if streaming:
+            exit_code = _serve(started, house, interruptions)
+        else:
+            answer = _answer_of(started, house, interruptions)
+            started.answer(answer.line)
+            _tell(answer.told)
+            house.settle_down()
+            exit_code = answer.exit_code
+        # The exit code belongs to the answer that was given; nothing is left that a signal could stop.
+        signal.pthread_sigmask(signal.SIG_BLOCK, TERMINATIONS)
+    return exit_code
+
+
+def _answer_of(started: Started, house: House, interruptions: Cutoff) -> Answer:
+    """The answer of a process that serves one request; from its end on a signal is only remembered."""
+    try:
+        interruptions.hear()
         if started.arguments:
             answer = _refused(UNVALIDATED_REQUEST, mismatch("arguments: none, or --stream alone"))
         else:
-            answer = respond(bridged.request or b"", house)
+            request = started.bridged.request if started.bridged else None
+            answer = respond(request or b"", house)
         interruptions.defer()
-        started.answer(answer.line)
-        _tell(answer.told)
-        house.settle_down()
-    return answer.exit_code
+    except Terminated:
+        # It came while a refusal was made; no change was begun, or it would have been deferred.
+        return _refused(UNVALIDATED_REQUEST, BridgeError(ReasonCode.CANCELLED))
+    return answer
 
 
 def _serve(started: Started, house: House, interruptions: Cutoff) -> int:
@@ -147,6 +168,6 @@ def _refused(request_id: str, refusal: BridgeError) -> Answer:
 def _tell(told: str) -> None:
     """Say it to people; that nobody listens changes nothing about the answer."""
     if told:
+        # Not the text stream, which a process that was started without a stderr does not have.
         with suppress(OSError):
-            sys.stderr.write(f"{told}\n")
-            sys.stderr.flush()
+            os.write(STDERR, f"{told}\n".encode("ascii", "backslashreplace"))

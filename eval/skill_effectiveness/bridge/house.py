@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,7 @@ from skill_effectiveness.launch.bridge_manifest import Reading, runtime_binding
 from skill_effectiveness.launch.faults import LaunchError, UnloadableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
     from skill_effectiveness.bridge.artifacts import Way
@@ -50,12 +52,16 @@ class House:
         started: what `launch` hands over.
         bridged: its part for the bridge.
         interruptions: of the process.
+        streaming: whether signals wait for the end of each request anyway.
     """
 
-    def __init__(self, started: Started, bridged: Bridged, interruptions: Cutoff) -> None:
+    def __init__(
+        self, started: Started, bridged: Bridged, interruptions: Cutoff, *, streaming: bool
+    ) -> None:
         self._started = started
         self._bridged = bridged
         self._interruptions = interruptions
+        self._streaming = streaming
         self._reading = bridged.reading
         self._drifted = False
         entries = {name: started.manifest[name] for name in ("schema_version", "entries", "manifest_hash")}
@@ -127,10 +133,11 @@ class House:
             LaunchError: the code is not what was bound.
         """
         gc.enable()
-        artifacts = self._load(ARTIFACTS)
-        if envelope.action is Action.EVALUATE:
-            self._load(VERDICTS)
-        binding, way = self.binding, self._way(artifacts)
+        with self._undisturbed():
+            artifacts = self._load(ARTIFACTS)
+            if envelope.action is Action.EVALUATE:
+                self._load(VERDICTS)
+            binding, way = self.binding, self._way(artifacts)
         self.check_drift()
         try:
             result: dict[str, Any] = artifacts.act(envelope, way)
@@ -145,10 +152,32 @@ class House:
             binding=self.binding,
             admit=self._bridged.guard.admit,
             still_bound=self.check_drift,
-            defer=self._interruptions.defer,
+            defer=self._begin,
             gates=self._gates,
         )
         return way
+
+    @contextmanager
+    def _undisturbed(self) -> Iterator[None]:
+        """Let signals wait: one that is raised in the making of a class comes out as another error.
+
+        Raises:
+            Terminated: at the end, when one has come.
+        """
+        self._interruptions.defer()
+        yield
+        if not self._streaming:
+            self._interruptions.hear()
+
+    def _begin(self) -> None:
+        """From here on, the change is made and answered.
+
+        Raises:
+            Terminated: a signal has come before, and somebody swallowed it.
+        """
+        if not self._streaming:
+            self._interruptions.hear()
+        self._interruptions.defer()
 
     def _load(self, name: str) -> ModuleType:
         """A module of this room with everything it needs, verified."""

@@ -34,6 +34,8 @@ REFUSED = frozenset(
         "os.startfile",
         "os.system",
         "pty.spawn",
+        # Its library writes without an audit event.
+        "sqlite3.connect",
         "subprocess.Popen",
     }
 )
@@ -93,7 +95,7 @@ class Guard:
 
     def _open(self, arguments: "tuple[Any, ...]") -> None:
         path, _mode, flags = arguments
-        if not flags & WRITING or isinstance(path, int) or path in (os.devnull, os.fsencode(os.devnull)):
+        if not flags & WRITING or isinstance(path, int) or os.fsdecode(path) == os.devnull:
             return
         folder: int | None = None
         caller = sys._getframe(2)  # noqa: SLF001 - the one way to the folder

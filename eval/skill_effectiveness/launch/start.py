@@ -11,6 +11,7 @@ Nothing but modules that every interpreter has loaded at its start is imported h
 them, the frozen module behind it is.
 """
 
+import _signal
 import os
 import sys
 from _frozen_importlib import ModuleSpec
@@ -37,6 +38,9 @@ def enter(door: str, door_file: str, source: bytes) -> int:
     Returns:
         The exit code of the door's contract. Whatever goes wrong is answered in the door's words.
     """
+    # Until the door hears signals itself, SIGINT ends the process as the others do: without a traceback.
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     here = os.path.abspath(__file__)  # noqa: PTH100 - pathlib is not loaded yet, and no link is followed
     finder = FirstFinder(here.removesuffix(f"/{OWN_NAME}"), source)
     finder.install()

@@ -98,8 +98,8 @@ def read_event(document: Document, line: bytes) -> list[Event]:
 _SKILL_FILE: Final = re.compile(rf"/{re.escape(SKILL_FILE)}\b")
 _PATH_ENDS: Final = re.compile(r"[\s/'\"]")
 _LONGEST_SKILL: Final = 64
-_MOST_SKILLS: Final = 100
-"""Skills that are told of one command."""
+_MOST_MENTIONS: Final = 1000
+"""How many mentions are looked at in one command."""
 
 
 def _skills_read(item: Document) -> list[Event]:
@@ -109,8 +109,8 @@ def _skills_read(item: Document) -> list[Event]:
     that a prompt names reaches the model without any event.
     """
     command = item.get("command")
-    named = dict.fromkeys(_folders_named(command)) if isinstance(command, str) else {}
-    return [SkillRead(name) for name in islice(named, _MOST_SKILLS)]
+    named = _folders_named(command) if isinstance(command, str) else ()
+    return [SkillRead(name) for name in dict.fromkeys(named)]
 
 
 def _folders_named(command: str) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _folders_named(command: str) -> Iterator[str]:
 
     A command may be one word of megabytes, so it is looked at from each mention backwards, and not far.
     """
-    for mention in _SKILL_FILE.finditer(command):
+    for mention in islice(_SKILL_FILE.finditer(command), _MOST_MENTIONS):
         before = command[max(0, mention.start() - _LONGEST_SKILL - 1) : mention.start()]
         folder = _PATH_ENDS.split(before)[-1]
         if 0 < len(folder) <= _LONGEST_SKILL:
