@@ -55,9 +55,7 @@ class House:
         streaming: whether signals wait for the end of each request anyway.
     """
 
-    def __init__(
-        self, started: Started, bridged: Bridged, interruptions: Cutoff, *, streaming: bool
-    ) -> None:
+    def __init__(self, started: Started, bridged: Bridged, interruptions: Cutoff, *, streaming: bool) -> None:
         self._started = started
         self._bridged = bridged
         self._interruptions = interruptions

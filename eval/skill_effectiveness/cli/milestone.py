@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from skill_effectiveness.acceptance.milestone.engines import Binder
 
 DOCUMENT_BYTES: Final = 67_108_864
+_PATHS: Final = frozenset({"configuration", "repository"})
+"""Members of a run's first row that hold paths of this machine, which nobody is told."""
 
 app = typer.Typer(
     name="milestone",
@@ -113,7 +115,8 @@ def start_command(
     for warning in begun.body["warnings"]:
         screen.complain(f"milestone: warning {warning['code']}: {warning['id']}")
     reused = [each.node for each in begun.reused]
-    value = {"run": begun.run, **begun.body, "reused": reused}
+    told = {name: value for name, value in begun.body.items() if name not in _PATHS}
+    value = {"run": begun.run, **told, "reused": reused}
     lines = {
         "run": begun.run,
         "deferred": " ".join(begun.body["deferred"]),

@@ -11,7 +11,7 @@ Nothing but modules that every interpreter has loaded at its start is imported h
 them, the frozen module behind it is.
 """
 
-import _signal
+import _signal  # type: ignore[import-not-found] # what `signal` is made of, without its enumerations
 import os
 import sys
 from _frozen_importlib import ModuleSpec

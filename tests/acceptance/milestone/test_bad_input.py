@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from skill_effectiveness.acceptance.milestone import closing
 from skill_effectiveness.acceptance.milestone.errors import MilestoneCode
 from skill_effectiveness.cli import door, milestone
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
@@ -276,6 +277,25 @@ class TestInterruption:
         repeated = [row for row in case.rows("prepared") if "repeats" in row]
         assert [row["purpose"] for row in repeated] == [{"fix": "close_fix"}.get(purpose, purpose)]
         assert len(hall.of("B")) == 2
+
+    def test_killed_once_the_repair_is_published(
+        self, case: Case, hall: Hall, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """M109: the close is recorded over what stands; nobody is asked again."""
+        hall.script["B"] = [needs(finding()), verified()]
+        inner = closing.Closing._audit
+
+        def interrupt(_self: closing.Closing) -> None:
+            monkeypatch.setattr(closing.Closing, "_audit", inner)
+            raise Terminated(signal.SIGTERM)
+
+        monkeypatch.setattr(closing.Closing, "_audit", interrupt)
+        assert case.started().close().code == 128 + signal.SIGTERM
+        asked, head = len(hall.asked), case.head
+        assert case.rows("crw.milestoneClose") == []
+        assert case("resume").code == 0
+        assert len(hall.asked) == asked
+        assert case.rows("crw.milestoneClose")[0]["head"] == head
 
 
 def test_exit_codes_are_closed() -> None:

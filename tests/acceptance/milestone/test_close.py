@@ -151,6 +151,7 @@ class TestClose:
         said = case.start(delivery_criteria=[*DELIVERY, {"id": "c9", "checks": []}])
         assert (said.code, said.document["deferred"]) == (0, ["c1"])
         assert said.document["warnings"] == [{"code": "unknown_id", "id": "c9"}]
+        assert str(case.repository.base) not in said.out
         assert "warning unknown_id: c9" in said.err
 
     def test_a_target_that_moves_before_the_close(self, case: Case, hall: Hall) -> None:

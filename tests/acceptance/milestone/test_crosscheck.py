@@ -12,7 +12,10 @@ import pytest
 from skill_effectiveness.acceptance.milestone.crosschecking import Crosscheck, RoundOrder
 from skill_effectiveness.acceptance.milestone.errors import Stopped
 from skill_effectiveness.acceptance.milestone.gating import newest_gate
+from skill_effectiveness.acceptance.milestone.prior import Prior
 from skill_effectiveness.acceptance.milestone.run import Site, open_run
+from skill_effectiveness.acceptance.milestone.verdict import Verdict
+from skill_effectiveness.acceptance.milestone.words import Word
 from tests.support.milestones import (
     BROKEN,
     GONE,
@@ -120,6 +123,25 @@ class TestCheckouts:
                 Crosscheck(run, Path("relative")).round(RoundOrder(gate))
         assert sorted(path.name for path in case.folder().rglob("*") if ".holder" not in path.name) == before
         assert len(hall.asked) == asked
+
+    @pytest.mark.parametrize("number", [1, 2, 3])
+    def test_a_prior_that_is_none(self, case: Case, hall: Hall, number: int) -> None:
+        """M65: round 2 without one, round 1 with one of this run, and a third round are refused."""
+        case.started(required=[["true"]])
+        assert case("gate", "--make").code == 0
+        site = Site(case.store, case.repository.around, hall.bind)
+        with open_run(site, "r1", "test") as run:
+            gate = newest_gate(run)
+            assert gate is not None
+            own = Verdict(
+                word=Word.NEEDS_CHANGES, findings=(), engines={}, round=1, milestone="m1", plan="plan-1",
+                head="0" * 40 if number == 3 else gate.head, base=gate.base, run="r1", author_families=(),
+                authors=(), receipts=(), passes=(), carried=(), follow_ups=(), author_warnings=(),
+            )  # fmt: skip
+            prior = None if number == 2 else Prior(own)
+            with pytest.raises(Stopped, match="crosscheck_prior_invalid"):
+                Crosscheck(run).round(RoundOrder(gate, number, prior, gate.head))
+        assert hall.asked == []
 
     def test_what_is_never_removed(self, case: Case, hall: Hall) -> None:
         """M64: a checkout goes after its pass; a path outside does not, even when a row names it."""

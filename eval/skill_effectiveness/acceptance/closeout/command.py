@@ -57,7 +57,8 @@ def run_command(item: ResolvedCommand, worktree: DetachedWorktree, around: Surro
         result = run_process(
             [str(program), *item.exec[1:]],
             cwd=worktree.path,
-            env=without_routing(around.environ),
+            # As a shell would after going there: the caller's folder is the working tree, not the candidate.
+            env={**without_routing(around.environ), "PWD": str(worktree.path)},
             stdin=b"",
             limits=Limits(
                 item.timeout_seconds,

@@ -16,14 +16,13 @@ from skill_effectiveness.acceptance.closeout.errors import CloseoutError
 from skill_effectiveness.acceptance.closeout.evaluation import Candidate
 from skill_effectiveness.acceptance.closeout.layout import EVIDENCE
 from skill_effectiveness.acceptance.closeout.policy_models import ClosedModel
-from skill_effectiveness.acceptance.closeout.policy_paths import is_policy_path
+from skill_effectiveness.acceptance.closeout.policy_paths import is_policy_path, resolve
 from skill_effectiveness.acceptance.closeout.runner import Blocked, decide
 from skill_effectiveness.acceptance.closeout.site import Request, Site, worktree_policy
+from skill_effectiveness.acceptance.closeout.tree import TreeUnreadableError
 from skill_effectiveness.acceptance.closeout.validation import validate_policy
-from skill_effectiveness.acceptance.closeout.words import (
-    State,
-    Verdict,
-)
+from skill_effectiveness.acceptance.closeout.words import State, Verdict
+from skill_effectiveness.acceptance.closeout.working_tree import WorkingTree
 from skill_effectiveness.evidence.canonical import dump
 from skill_effectiveness.evidence.copies import append_public, copy_public_tree
 from skill_effectiveness.evidence.documents import parse
@@ -32,6 +31,7 @@ from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.strict import Profile
+from skill_effectiveness.evidence.tree import walk_tree
 from skill_effectiveness.execution import SessionFolders
 
 if TYPE_CHECKING:
@@ -196,6 +196,7 @@ def run_case(folder: Path, name: str, around: Surroundings, version: str) -> Cas
             try:
                 with PrivateRoot.create(copy, RootKind.REPO, around=around, checkout=None):
                     copy_public_tree(around.fs, folder / name / REPO, copy)
+                _demand_no_repository(copy, around)
             except EvidenceError as error:
                 raise _Malformed(f"repo cannot be copied ({error.code})") from error
             store = session.data / "store"
@@ -209,6 +210,13 @@ def run_case(folder: Path, name: str, around: Surroundings, version: str) -> Cas
     if found is None:
         return CaseResult(name, Outcome.OK)
     return CaseResult(name, Outcome.FAIL, *found)
+
+
+def _demand_no_repository(copy: Path, around: Surroundings) -> None:
+    """Refuse a sample with a repository in it: git would obey its settings, or write where it leads to."""
+    for found in walk_tree(around.fs, copy):
+        if found.name.casefold() == ".git":
+            raise _Malformed("repo holds a .git")
 
 
 def _expectation(case: Path, around: Surroundings) -> Expectation:
@@ -249,9 +257,15 @@ class _Case:
 
     def _digest(self) -> tuple[str, str] | None:
         touched = self.expected.touched or ""
+        fs, root = self.site.around.fs, self.site.root
         before = worktree_policy(self.site).digest
         try:
-            append_public(self.site.around.fs, self.site.root / touched, b"\n")
+            if resolve(WorkingTree(fs, root), touched).linked:
+                # Behind a link there may be a file that is no part of the copy.
+                raise _Malformed("touch leads through a link")
+            append_public(fs, root / touched, b"\n")
+        except TreeUnreadableError as error:
+            raise _Malformed(f"touch {error}") from error
         except EvidenceError as error:
             raise _Malformed(f"touch cannot be touched ({error.code})") from error
         after = worktree_policy(self.site).digest

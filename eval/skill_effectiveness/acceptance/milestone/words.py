@@ -151,11 +151,12 @@ class RowType(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a close ends."""
+    """How a close ends; `not_accepted` is how an acceptance does, whose run goes on."""
 
     CLOSED = "closed"
     ESCALATED = "escalated"
     HELD = "held"
+    NOT_ACCEPTED = "not_accepted"
 
 
 class AuditWord(StrEnum):
