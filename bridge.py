@@ -4,6 +4,7 @@ It compiles the first file of `launch` from its bytes and hands over to it. The 
 module behind `importlib.machinery`, which a search path cannot shadow.
 """
 
+import _signal  # type: ignore[import-not-found] # what `signal` is made of
 import os
 import sys
 from _frozen_importlib_external import SourceFileLoader
@@ -14,6 +15,9 @@ UNLOADABLE = (
 )
 
 if __name__ == "__main__":
+    # Until the bridge hears signals itself, SIGINT ends it as the others do: without a traceback.
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     here = os.path.realpath(__file__)
     path = here.removesuffix("bridge.py") + "eval/skill_effectiveness/launch/start.py"
     try:

@@ -16,8 +16,10 @@ from skill_effectiveness.evidence.canonical import digest_object
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.protocol.gates import EvidenceTierName, WaivableItem, gates_hash, load_gates
 from skill_effectiveness.protocol.registries import RULES, RegistrySchema
+from skill_effectiveness.trials.models import TrialKey
 from tests.support.bridge import ISOLATED, Bridge, Json, Reply, Stream, copy_checkout
-from tests.support.trials import RUNTIME
+from tests.support.bridge_pilots import Evaluation
+from tests.support.trials import RUNTIME, cursor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -204,45 +206,26 @@ def test_the_manifest_does_not_depend_on_how_the_door_was_started(bridge: Bridge
 # Changed code and data.
 
 
-def some_entries(manifest: Json) -> Iterator[str]:
-    """One entry of each kind; every one would take an hour of interpreters."""
-    wanted = ("bridge.py", "run.py", "arms/S0.json", "fixtures/pilot-gates.json", "schemas/bridge-request")
-    rooms = (
-        "bridge/door",
-        "calibration/loader",
-        "evidence/root",
-        "launch/importer",
-        "launch/start",
-        "trials/gate",
-    )
-    for entry in manifest["entries"]:
-        path = entry["path"]
-        if path.startswith(wanted) or path.startswith(tuple(f"skill_effectiveness/{room}" for room in rooms)):
-            yield path
-
-
 def place_of(bridge: Bridge, path: str) -> Path:
     return bridge.checkout / ("eval" if path.startswith("skill_effectiveness/") else ".") / path
 
 
 def test_one_byte_more_in_an_entry(own: Bridge) -> None:
-    """B8: a comment, a blank; the pin no longer fits."""
+    """B8: in each of them in turn, a process of its own under the pin; and fine again at the end."""
     manifest = own.manifest()
-    with own.stream() as stream:
-        for entry in manifest["entries"]:
-            assert entry["path"]
-        assert stream.ask(own.request("probe", {"phase": "full", "pinned_manifest": manifest})).word == "ok"
-    for path in some_entries(manifest):
-        place = place_of(own, path)
+    assert len(manifest["entries"]) > 200
+    assert full(own, manifest).word == "ok"
+    for entry in manifest["entries"]:
+        place = place_of(own, entry["path"])
         kept = place.read_bytes()
         place.write_bytes(kept + b"\n")
-        assert full(own, manifest).word == "unsupported_evaluator", path
+        assert full(own, manifest).word == "unsupported_evaluator", entry["path"]
         place.write_bytes(kept)
     assert full(own, manifest).word == "ok"
 
 
 def test_every_entry_in_turn(own: Bridge) -> None:
-    """B8: each of them, in one process that looks again before each request."""
+    """B8: what a stream looks at before each request, with the time of the file put back."""
     from skill_effectiveness.launch.bridge_manifest import Reading  # noqa: PLC0415 - in this process
 
     reading = Reading(str(own.checkout))
@@ -351,6 +334,17 @@ def test_the_cache_is_taken(own: Bridge) -> None:
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
+def test_a_stream_keeps_what_it_compiles(own: Bridge) -> None:
+    """B10: whichever request it was for; here a probe came first."""
+    with own.stream() as stream:
+        for request in (own.request("probe", {"phase": "manifest"}), own.prepare("one"), own.prepare("one")):
+            assert stream.ask(request).word == "ok"
+        kept = {path.name for path in (own.state / "skill-effectiveness" / "code").iterdir()}
+    assert len(kept) > 60
+    own.ask(own.prepare("two"))
+    assert {path.name for path in (own.state / "skill-effectiveness" / "code").iterdir()} == kept
+
+
 def test_shadows_on_the_way_of_the_caller(bridge: Bridge, tmp_path: Path) -> None:
     """B11: PYTHONPATH, user site, PYTHONSTARTUP and the working folder lead nowhere after the process was
     replaced.
@@ -386,6 +380,59 @@ def test_a_file_that_is_swapped_between_hash_and_import(own: Bridge) -> None:
     assert list(own.root.iterdir()) == []
 
 
+SWAPS = {
+    "room": (
+        "bridge_distributions",
+        "    folders = site_folders()\n",
+        "skill_effectiveness/trials/prepare.py",
+    ),
+    "gates": ("bridge_distributions", "    folders = site_folders()\n", "fixtures/pilot-gates.json"),
+    "shapes": (
+        "bridge_distributions",
+        "    folders = site_folders()\n",
+        "schemas/bridge-request.schema.json",
+    ),
+    "launch": ("guard", "        sys.addaudithook(self._hear)\n", "skill_effectiveness/launch/wire.py"),
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "action"),
+    # A manifest probe uses nothing but launch.
+    [("launch", "probe"), *((what, "prepare") for what in SWAPS)],
+)
+def test_a_file_that_is_swapped_in_the_middle_of_a_start(
+    own: Bridge, tmp_path: Path, what: str, action: str
+) -> None:
+    """B12: between its hash and its use; of `launch`, which runs first, between its use and its hash."""
+    module, before, swapped = SWAPS[what]
+    mark, gate = tmp_path / "mark", tmp_path / "gate"
+    os.mkfifo(gate)
+    hooked = place_of(own, f"skill_effectiveness/launch/{module}.py")
+    code = hooked.read_text()
+    assert code.count(before) == 1
+    indent = before[: len(before) - len(before.lstrip(" "))]
+    hooked.write_text(code.replace(before, f"{indent}open({str(gate)!r}).read()\n{before}"))
+    request = own.prepare() if action == "prepare" else own.request("probe", {"phase": "manifest"})
+    door = own.start()
+    assert door.stdin is not None
+    door.stdin.write(json.dumps(request).encode())
+    door.stdin.close()
+    door.stdin = None
+    # Opened for writing as soon as the door waits there.
+    with gate.open("w"):
+        place = place_of(own, swapped)
+        other = place.with_name("swapped")
+        code = place.read_text()
+        other.write_text(code.replace("from __future__", planted(mark) + "from __future__", 1) + "\n")
+        other.rename(place)
+    out, err = door.communicate(timeout=60)
+    reply = Reply.of(out, door.returncode, err.decode())
+    assert (reply.word, reply.exit_code) == ("unsupported_evaluator", 3)
+    assert not mark.exists()
+    assert list(own.root.iterdir()) == []
+
+
 # What the process may not do.
 
 TRIED = {
@@ -405,6 +452,7 @@ TRIED = {
     "symlink": "os.symlink('/', OUTSIDE)",
     "chmod": "os.chmod(OUTSIDE + '-there', 0o777)",
     "relative": "open('outside', 'w')",
+    "database": "import sqlite3; sqlite3.connect(OUTSIDE)",
 }
 
 
@@ -450,13 +498,45 @@ def test_a_library_that_prints(own: Bridge) -> None:
     assert b"chat" in done.stderr
 
 
+QUIET = {"execve", "exit_group", "+++ exited with 0 +++", "wait4"}
+
+
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_no_child_and_no_socket_in_a_trace(bridge: Bridge, tmp_path: Path) -> None:
-    """B16: of a preparation, by the kernel's own account."""
-    trace = tmp_path / "trace"
-    prefix = ("strace", "-f", "-o", str(trace), "-e", "trace=process,network")
-    reply = bridge.ask(bridge.prepare(), prefix=prefix)
-    assert reply.word == "ok"
-    calls = [line.split(" ", 1)[1].strip().split("(")[0] for line in trace.read_text().splitlines()]
-    assert set(calls) <= {"execve", "exit_group", "+++ exited with 0 +++", "wait4"}
-    assert calls.count("execve") == 1
+def test_no_child_and_no_socket_in_a_trace(tmp_path: Path) -> None:
+    """B16: of every action in a process of its own and of a stream, by the kernel's own account."""
+    evaluation = Evaluation(tmp_path)
+    bridge, key = evaluation.bridge, TrialKey("task-a", "profile-full", 9)
+    pin = {"phase": "full", "pinned_manifest": bridge.manifest()}
+    probe = bridge.request("probe", {"phase": "manifest"})
+
+    def trace_of(data: bytes, *arguments: str, **options: Json) -> tuple[bytes, list[str]]:
+        trace = tmp_path / "trace"
+        prefix = ("strace", "-f", "-o", str(trace), "-e", "trace=process,network")
+        done = bridge.raw(data, *arguments, prefix=prefix, **options)
+        rows = trace.read_text().splitlines()
+        return done.stdout, [row.split(" ", 1)[1].strip().split("(")[0] for row in rows]
+
+    requests = [
+        probe,
+        bridge.request("probe", pin),
+        bridge.prepare("t-1", sample_index=9),
+        bridge.checkpoint(key, "running", "t-2", resume_cursor=cursor()),
+        bridge.completion(key, "t-3"),
+        evaluation.request("t-4"),
+        evaluation.referenced("t-5"),
+    ]
+    for request in requests:
+        if request["request_id"] == "t-3":
+            bridge.place.fill(key)
+        out, calls = trace_of(json.dumps(request).encode())
+        assert Reply.of(out, 0).word == "ok", request["request_id"]
+        assert set(calls) <= QUIET, request["request_id"]
+        assert calls.count("execve") == 1
+    again = [
+        bridge.prepare("u-1", sample_index=10),
+        bridge.checkpoint(TrialKey("task-a", "profile-full", 10), "failed", "u-2"),
+        *requests,
+    ]
+    out, calls = trace_of(b"".join(json.dumps(one).encode() + b"\n" for one in again), "--stream")
+    assert [json.loads(line)["status"] for line in out.splitlines()] == ["ok"] * len(again)
+    assert set(calls) <= QUIET

@@ -102,3 +102,26 @@ def test_the_words_of_the_launching_part_are_ours() -> None:
     assert {word.reason_code for word in words.values()} == {"unsupported_evaluator", "unknown_finality"}
     assert (words[ManifestError].status, words[ManifestError].exit_code) == ("blocked", 3)
     assert (words[UnloadableError].status, words[UnloadableError].exit_code) == ("error", 4)
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("/resume_cursor", "(bad_record: resume_cursor)"),
+        ("/runtime/session_id", "(bad_record: runtime)"),
+        ("/read_allow_roots/0", "(bad_record: read_allow_roots)"),
+        ("events.jsonl:7", "(bad_record: events.jsonl)"),
+        ("outcome/result.json", "(bad_record: outcome/result.json)"),
+        ("trial.json", "(bad_record: trial.json)"),
+        ("/zq7canary", "(bad_record)"),
+        ("/zq7canary/task", "(bad_record)"),
+        ("trials/zq7canary", "(bad_record)"),
+        ("", "(bad_record)"),
+    ],
+)
+def test_people_are_told_what_it_is_about(where: str, told: str) -> None:
+    """B5: by the names of this product alone."""
+    refusal = refusal_of(TrialError(TrialCode.BAD_RECORD, where, "zq7canary", field="zq7canary"))
+    assert refusal is not None
+    assert refusal.told.endswith(told)
+    assert "canary" not in refusal.told

@@ -61,17 +61,22 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return Environment(tmp_path_factory.mktemp("venv"))
 
 
-@pytest.mark.parametrize("what", ["file", "line", "no digest", "no record", "twice"])
+@pytest.mark.parametrize("what", ["file", "extension", "line", "version", "no digest", "no record", "twice"])
 def test_a_distribution_that_changed(environment: Environment, bridge: Bridge, what: str) -> None:
     """B13: refused before any artifact is read, and fine again once it is put back."""
     assert environment.ask(bridge, "before").word == "ok"
     record = environment.record("pydantic")
     module = environment.site / "pydantic" / "main.py"
-    kept = {place: place.read_bytes() for place in (record, module)}
+    (extension,) = (environment.site / "pydantic_core").glob("_pydantic_core*.so")
+    kept = {place: place.read_bytes() for place in (record, module, extension)}
     second = record.parent.with_name("pydantic-0.0.dist-info")
     match what:
         case "file":
             module.write_bytes(kept[module] + b"\n")
+        case "extension":
+            extension.write_bytes(kept[extension] + b"\n")
+        case "version":
+            record.parent.rename(second)
         case "line":
             record.write_bytes(re.sub(rb"(pydantic/main.py,sha256=)....", rb"\1AAAA", kept[record]))
         case "no digest":
@@ -85,6 +90,8 @@ def test_a_distribution_that_changed(environment: Environment, bridge: Bridge, w
     reply = environment.ask(bridge, "changed")
     assert (reply.word, reply.exit_code) == ("unsupported_evaluator", 3)
     assert list(bridge.root.iterdir()) == []
+    if what == "version":
+        second.rename(record.parent)
     shutil.rmtree(second, ignore_errors=True)
     for place, data in kept.items():
         place.write_bytes(data)

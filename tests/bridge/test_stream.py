@@ -6,14 +6,16 @@ import json
 import os
 import signal
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
 from skill_effectiveness.trials.models import TrialKey
-from tests.support.bridge import Bridge, Reply, copy_checkout
+from tests.support.bridge import Bridge, Reply, Stream, copy_checkout
 from tests.support.bridge_room import Room
+from tests.support.crash_images import fast_folder
+from tests.support.private import REPOSITORY
 
 if TYPE_CHECKING:
     import subprocess
@@ -154,7 +156,7 @@ def test_a_signal_ends_a_stream_behind_the_request_in_hand(bridge: Bridge) -> No
 
 
 def test_memory_stays_flat(bridge: Bridge) -> None:
-    """B45 B41: over thousands of requests; the ten thousand pairs are a benchmark."""
+    """B41: over ten thousand requests, half of them none."""
     missing = TrialKey("task-a", "profile-full", 7)
     requests = lines(bridge.checkpoint(missing, "failed"), {"no": "request"})
     with bridge.stream() as stream:
@@ -162,11 +164,61 @@ def test_memory_stays_flat(bridge: Bridge) -> None:
         assert stream.process.stdout is not None
         process = psutil.Process(stream.process.pid)
         resident = []
-        for _ in range(2):
-            for _ in range(500):
+        for times in (500, 4_500):
+            for _ in range(times):
                 stream.process.stdin.write(requests)
                 stream.process.stdin.flush()
                 assert b"artifact_missing" in stream.process.stdout.readline()
                 assert b"protocol_mismatch" in stream.process.stdout.readline()
             resident.append(process.memory_info().rss)
     assert resident[1] - resident[0] < 4_000_000
+
+
+PAIRS = 10_000
+AT_ONCE = 20
+"""Requests that fit the pipes at once, so that a busy machine need not turn to the door for each."""
+
+
+def sent(stream: Stream, requests: list[dict[str, Any]]) -> None:
+    """Requests in one piece; their answers are held to be answers, and no more."""
+    assert stream.process.stdin is not None
+    assert stream.process.stdout is not None
+    stream.process.stdin.write(lines(*requests))
+    stream.process.stdin.flush()
+    for _ in requests:
+        assert b'"status":"ok"' in stream.process.stdout.readline()
+
+
+def test_memory_over_ten_thousand_pairs() -> None:
+    """B45: of preparation and completed checkpoint, each with its receipt, in one stream."""
+    with fast_folder() as folder:
+        bridge = Bridge(folder)
+        with bridge.stream() as stream:
+            process = psutil.Process(stream.process.pid)
+            resident = {}
+            for first in range(1, PAIRS, AT_ONCE):
+                numbers = range(first, first + AT_ONCE)
+                sent(stream, [bridge.prepare(f"p-{number}", sample_index=number) for number in numbers])
+                keys = [TrialKey("task-a", "profile-full", number) for number in numbers]
+                for key in keys:
+                    bridge.place.fill(key)
+                sent(stream, [bridge.completion(key, f"c-{key.sample_index}") for key in keys])
+                resident[numbers[-1]] = process.memory_info().rss
+    assert resident[PAIRS] - resident[PAIRS // 10] < 16_000_000
+
+
+def test_the_figures_are_printed_by_their_benchmarks() -> None:
+    """B45: each of section 8 of the contract has its line there."""
+    folder = REPOSITORY / "benchmarks"
+    printed = "".join(
+        (folder / f"{name}.py").read_text() for name in ("bridge_probe", "bridge_stream", "bridge_evaluate")
+    )
+    for figure in (
+        "bridge_manifest_probe",
+        "bridge_full_probe_warm",
+        "bridge_stream_to_single_requests_per_second",
+        "bridge_pair_milliseconds",
+        "bridge_memory_growth_megabytes_over_",
+        "bridge_evaluate",
+    ):
+        assert f'Figure("{figure}' in printed or f'Figure(f"{figure}' in printed, figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from skill_effectiveness.bridge.words import Action, ReasonCode, Status
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.trials.models import TrialKey
 from tests.support.bridge import (
+    ISOLATED,
     SCHEMA,
     UNREAD,
     Bridge,
@@ -103,6 +105,23 @@ def test_an_unsafe_root(bridge: Bridge, stream: Stream, root: str, tmp_path: Pat
     assert stream.ask(bridge.prepare() | {"artifact_root": str(place)}).word == "evidence_invalid"
 
 
+def test_a_root_in_the_state_folder(bridge: Bridge) -> None:
+    """B1: what is kept there may be thrown away."""
+    bridge.state = bridge.folder / "state"
+    with bridge.stream() as stream:
+        assert stream.ask(bridge.prepare("first")).word == "ok"
+        # Read when what was compiled has been kept.
+        assert stream.ask(bridge.prepare("first")).replayed
+        state = bridge.state / "skill-effectiveness"
+        for place in (state, state / "code"):
+            before = sorted(place.iterdir())
+            assert stream.ask(bridge.prepare() | {"artifact_root": str(place)}).word == "evidence_invalid"
+            assert sorted(place.iterdir()) == before
+        (bridge.state / "skill-effectiveness-too").mkdir(mode=0o700)
+        beside = bridge.prepare() | {"artifact_root": str(bridge.state / "skill-effectiveness-too")}
+        assert stream.ask(beside).word == "ok"
+
+
 # Bytes.
 
 HOSTILE = {
@@ -161,6 +180,22 @@ def test_arguments(bridge: Bridge, arguments: tuple[str, ...]) -> None:
 def test_white_space_around_a_request_is_none_of_it(stream: Stream) -> None:
     """F54: a line may end with CR LF."""
     assert stream.send(json.dumps(stream.bridge.prepare("crlf")).encode() + b" \t\r").word == "ok"
+
+
+@pytest.mark.parametrize("switches", [ISOLATED, ()], ids=["isolated", "replaced"])
+def test_a_process_without_a_stderr(bridge: Bridge, switches: tuple[str, ...]) -> None:
+    """B2 B41: what is told goes nowhere, and answer and exit code are the same."""
+
+    def alone(data: bytes, *arguments: str) -> Reply:
+        closed: dict[str, Json] = {"preexec_fn": lambda: os.close(2), "stderr": None, "switches": switches}
+        process = bridge.start(*arguments, **closed)
+        out, _ = process.communicate(data, timeout=60)
+        return Reply.of(out, process.returncode)
+
+    missing = json.dumps(bridge.checkpoint(KEY, "failed")).encode()
+    assert alone(b"{").exit_code == 2
+    assert (alone(missing).word, alone(missing).exit_code) == ("artifact_missing", 3)
+    assert alone(json.dumps(bridge.prepare()).encode() + b"\n", "--stream").exit_code == 0
 
 
 # Types at every depth.

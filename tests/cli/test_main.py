@@ -68,6 +68,8 @@ class TestHelp:
             ("study",), ("study", "init"), ("study", "check"), ("study", "plan"), ("study", "status"),
             ("study", "amend"), ("study", "run"), ("study", "watch"), ("study", "judge"),
             ("study", "report"), ("study", "seal"), ("study", "prove"), ("study", "demo"), ("study", "quick"),
+            ("study", "import"), ("study", "import", "harbor"), ("study", "export"),
+            ("study", "export", "inspect"),
             ("activation",), ("activation", "record"), ("activation", "show"), ("activation", "verify"),
             ("trials",), ("trials", "list"), ("trials", "show"), ("trials", "verify"),
             ("licence",), ("licence", "issue"), ("licence", "show"), ("licence", "check"),

@@ -140,7 +140,7 @@ class TestPlan:
         """S7 S1: what it leaves out is listed by `check` and `plan`; nothing else differs."""
         study = example(home, tasks=1, edits={"  full:\n": "  reference: {placebo: true}\n  full:\n"})
         (study / "skills" / "file-notes" / "write.sh").write_text("#!/bin/sh\n")
-        told = "The placebo leaves out skills/file-notes/write.sh: it is no text.\n"
+        told = "The placebo leaves out skills/file-notes/write.sh: only texts are imitated.\n"
         said = command("study", "check", "first")
         assert (said.code, said.err.count(told)) == (0, 1)
         said = command("study", "plan", "first", "--out", "R")

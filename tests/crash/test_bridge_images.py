@@ -77,10 +77,6 @@ def judge(
     replayed = found.pop("replayed_receipt")
     assert replayed or not promised, number
     wanted = {name: value for name, value in result.items() if name != "replayed_receipt"}
-    if request["action"] == "prepare" and not replayed:
-        # Made before the crash, and no intent of it is left: then it is found.
-        assert found.pop("mode") in {"created", "resume"}
-        del wanted["mode"]
     assert found == wanted, number
     assert Room().ask(request)[1]["replayed_receipt"] is True
     if request["action"] == "checkpoint":

@@ -9,7 +9,7 @@ import pytest
 
 from skill_effectiveness.evidence.faults import FileCode, FileError
 from skill_effectiveness.evidence.fsops import RealFs
-from skill_effectiveness.evidence.laying import lay_file, lay_folder, lay_link
+from skill_effectiveness.evidence.laying import is_there, lay_file, lay_folder, lay_link, name_laid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,3 +42,18 @@ def test_nothing_is_replaced(tmp_path: Path) -> None:
             lay()
         assert caught.value.code is FileCode.EXISTS_DIFFERENT
     assert taken.read_bytes() == b"mine"
+
+
+def test_a_name_at_the_end(tmp_path: Path) -> None:
+    """What was laid under another name appears whole; a name that is taken stays, a dangling link too."""
+    lay_folder(FS, tmp_path / ".new")
+    lay_file(FS, tmp_path / ".new" / "text", b"one")
+    (tmp_path / "taken").symlink_to("nowhere")
+    with pytest.raises(FileError) as caught:
+        name_laid(FS, tmp_path / ".new", tmp_path / "taken")
+    assert caught.value.code is FileCode.EXISTS_DIFFERENT
+    name_laid(FS, tmp_path / ".new", tmp_path / "free")
+    assert (tmp_path / "free" / "text").read_bytes() == b"one"
+    assert not is_there(FS, tmp_path / ".new")
+    assert is_there(FS, tmp_path / "taken")
+    assert not is_there(FS, tmp_path / "free" / "text" / "below")

@@ -129,6 +129,26 @@ class TestPlaced:
         assert not (repository.root / ".git" / "worktrees").exists()
         assert worktree.remove(), "nothing is left the second time either"
 
+    def test_of_a_checkout_that_shows_a_part(self, repository: PlainRepository) -> None:
+        """C42: a worktree holds the commit, not what somebody has on disk of it."""
+        commit = repository.commit(**{"kept/file": "1", "left/out": "2"})
+        repository.git("sparse-checkout", "set", "kept")
+        worktree = placed(repository, commit)
+        worktree.make()
+        assert (worktree.path / "left" / "out").read_text() == "2"
+        assert (worktree.dirty(), worktree.head_moved()) == (False, False)
+        assert not (repository.root / "left").exists()
+
+    @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+    def test_what_git_was_told_not_to_look_at(self, repository: PlainRepository, flag: str) -> None:
+        """C28: nobody knows what is in it."""
+        commit = repository.commit(value="v", **{"näme\n": "w"})
+        worktree = placed(repository, commit)
+        worktree.make()
+        assert not worktree.dirty()
+        repository.git("-C", str(worktree.path), "update-index", flag, "value")
+        assert worktree.dirty()
+
     def test_a_moved_head(self, repository: PlainRepository) -> None:
         commit = repository.commit(value="v")
         other = repository.commit(value="w")
@@ -236,3 +256,32 @@ class TestPlaced:
         worktree.make()
         assert worktree.remove()
         assert not (repository.base / "ran").exists()
+
+
+class TestTheTop:
+    def test_of_checkouts(self, repository: PlainRepository) -> None:
+        """C1: the folder itself, a linked worktree; nothing inside, outside or without files."""
+        commit = repository.commit(**{"below/file": "v"})
+        worktree = placed(repository, commit)
+        worktree.make()
+        repository.git("init", "-q", "--bare", str(repository.base / "bare"))
+        (repository.root / "below" / ".git").mkdir()
+        tops = {
+            folder.name: Git(folder, repository.around).is_top()
+            for folder in (
+                repository.root,
+                worktree.path,
+                repository.root / "below",
+                repository.root / ".git",
+                repository.base,
+                repository.base / "bare",
+            )
+        }
+        assert tops == {
+            "repository": True,
+            "chosen": True,
+            "below": False,
+            ".git": False,
+            repository.base.name: False,
+            "bare": False,
+        }

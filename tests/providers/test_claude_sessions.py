@@ -224,12 +224,22 @@ class TestPrivateSession:
             "CLAUDE_CODE_DISABLE_AUTO_MEMORY",
             "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS",
             "CLAUDE_CODE_DISABLE_CLAUDE_MDS",
+            "CLAUDE_CODE_DISABLE_FILE_MENTIONS",
+            "CLAUDE_CODE_DISABLE_ATTACHMENTS",
             "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
             "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK",
             "CLAUDE_CODE_DISABLE_REFUSAL_FALLBACK",
             "CLAUDE_CODE_NO_MODEL_FALLBACK",
         ):
             assert env[name] == "1"
+
+    @pytest.mark.parametrize(("kind", "beside"), [(CallKind.READ, "1"), (CallKind.WORK, "0")])
+    def test_no_words_of_a_prompt_are_a_file(self, tmp_path: Path, kind: CallKind, beside: str) -> None:
+        """P9 F33: in every kind of call; workers are told of skills, whether their arm has any or none."""
+        env = told(tmp_path, surroundings(tmp_path), kind)["env"]
+
+        assert env["CLAUDE_CODE_DISABLE_FILE_MENTIONS"] == "1"
+        assert env["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == beside
 
     def test_its_folders_are_private_and_its_own(self, tmp_path: Path) -> None:
         """P3: 0700 each, beside each other, gone afterwards."""

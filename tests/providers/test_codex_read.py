@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
 
-from skill_effectiveness.providers import CodexProvider, Ending, ReadCall, SandboxKind
+from skill_effectiveness.evidence.fsops import RealFs
+from skill_effectiveness.providers import CodexProvider, Ending, ReadCall, SandboxKind, WarningCode
+from skill_effectiveness.providers.asking import CannotAskError
 from skill_effectiveness.providers.calls import CallKind
 from skill_effectiveness.providers.codex import judge_argv, read_argv
+from skill_effectiveness.providers.codex_project import without_skills
 from tests.support.fake_program import READ_PROMPT, write_codex
 from tests.support.provider_calls import ANSWER, SCHEMA, left_behind, surroundings
 
@@ -118,12 +123,68 @@ def test_free_text_has_no_schema(tmp_path: Path) -> None:
 
 
 def test_the_arguments(tmp_path: Path) -> None:
-    """P13: those of a judge call, and what keeps the checkout's own instructions and the web out."""
+    """P13: those of a judge call, in which nobody is led either, and no web."""
     judge, reading = (make(tmp_path / "codex", "m", tmp_path / "s") for make in (judge_argv, read_argv))
-    assert [word for word in reading if word not in judge] == [
-        "project_doc_max_bytes=0",
-        "skills.include_instructions=false",
-        'web_search="disabled"',
-    ]
+    assert [word for word in reading if word not in judge] == ['web_search="disabled"']
+    assert not set(judge) - set(reading)
     assert reading[reading.index("--sandbox") + 1] == "read-only"
     assert reading[-1] == "-"
+
+
+class TestSkillsOfTheCheckout:
+    """A `$name` in what a reader is asked would put a skill of the checkout beside it."""
+
+    def test_every_one_is_switched_off_by_its_file(self, tmp_path: Path) -> None:
+        """P13 F32: at any depth, and behind links; files of other names are none."""
+        checkout = tmp_path / "checkout"
+        for place in (".agents/skills/one", ".codex/skills/a/b/two", ".agents/skills/other"):
+            (checkout / place).mkdir(parents=True)
+        for place in (".agents/skills/one", ".codex/skills/a/b/two"):
+            (checkout / place / "SKILL.md").touch()
+        (checkout / ".agents/skills/other/README.md").touch()
+        away = tmp_path / 'away "quoted"'
+        away.mkdir()
+        (away / "SKILL.md").touch()
+        (checkout / ".agents/skills/link").symlink_to(away)
+        (checkout / ".agents/skills/nowhere").symlink_to(tmp_path / "nothing")
+        (checkout / ".agents/skills/circle").symlink_to(checkout / ".agents")
+        option, setting = without_skills(RealFs(), checkout)
+
+        assert option == "-c"
+        told = tomllib.loads(setting)["skills"]["config"]
+        assert [entry["enabled"] for entry in told] == [False] * 3
+        assert {entry["path"] for entry in told} == {
+            str(checkout / ".agents/skills/one/SKILL.md"),
+            str(checkout / ".codex/skills/a/b/two/SKILL.md"),
+            str(away / "SKILL.md"),
+        }
+
+    def test_without_any_nothing_is_said(self, tmp_path: Path) -> None:
+        assert without_skills(RealFs(), tmp_path) == ()
+        (tmp_path / ".agents").mkdir()
+        (tmp_path / ".agents" / "skills").touch()
+        assert without_skills(RealFs(), tmp_path) == ()
+
+    @pytest.mark.parametrize("kind", ["bytes", "many"])
+    def test_more_than_can_be_switched_off(self, tmp_path: Path, kind: str) -> None:
+        """P13: nothing is started, since what is left on could lead the reader."""
+        names = [b"\xff"] if kind == "bytes" else [b"%03d" % number + b"x" * 200 for number in range(500)]
+        for name in names:
+            folder = tmp_path / ".agents" / "skills" / os.fsdecode(name)
+            folder.mkdir(parents=True)
+            (folder / "SKILL.md").touch()
+        with pytest.raises(CannotAskError) as caught:
+            without_skills(RealFs(), tmp_path)
+        assert caught.value.code is WarningCode.SESSION_UNAVAILABLE
+        assert str(tmp_path) not in caught.value.sentence
+
+    def test_a_reader_is_started_with_them_off(self, tmp_path: Path) -> None:
+        """P13: what is found stands among the arguments."""
+        folder = tmp_path / "checkout"
+        (folder / ".agents/skills/one").mkdir(parents=True)
+        (folder / ".agents/skills/one/SKILL.md").touch()
+        body = "assert any(word.startswith('skills.config=[{path=') for word in sys.argv)\nsay(*good)"
+        around = surroundings(tmp_path)
+        provider = CodexProvider.at(write_codex(tmp_path, READ_PROMPT + body), around=around)
+        call = ReadCall("Look at $one.", folder, "fake-model", 20)
+        assert provider.read(call, around=around).ending is Ending.SUCCESS

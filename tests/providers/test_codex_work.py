@@ -69,6 +69,7 @@ class TestAsking:
             "/bin/codex", "exec", "--json", "--ephemeral", "--ignore-user-config", "--skip-git-repo-check",
             "--sandbox", "workspace-write", "--color", "never", "--model", "gpt-5.5",
             "--output-schema", "/s.json", "-c", "analytics.enabled=false",
+            "-c", "features.apps=false", "-c", "features.plugins=false", "-c", "features.remote_plugin=false",
             "-c", "project_root_markers=[]", "-c", "skills.bundled.enabled=false",
             "-c", "project_doc_max_bytes=1048576", "-c", "sandbox_workspace_write.exclude_slash_tmp=true",
             "-c", 'web_search="disabled"', "-",

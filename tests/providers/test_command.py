@@ -211,7 +211,14 @@ class TestTheAnswerFile:
         assert outcome.session_id is None
 
     @pytest.mark.parametrize(
-        "body", ["", "print('done')", FIND + "open(target, 'w')", FIND + "open(target, 'w').write(' \\n')"]
+        "body",
+        [
+            "",
+            "print('done')",
+            FIND + "os.rmdir(os.path.dirname(target))",
+            FIND + "open(target, 'w')",
+            FIND + "open(target, 'w').write(' \\n')",
+        ],
     )
     def test_no_file_or_a_blank_one_is_no_answer(self, place: Place, body: str) -> None:
         """P14 P6 F12 F16: exit 0 all the same."""
@@ -221,16 +228,19 @@ class TestTheAnswerFile:
         "make",
         [
             "os.symlink(folder + '/secret', target)",
+            "os.rmdir(os.path.dirname(target)); os.symlink(folder + '/away', os.path.dirname(target))",
             "os.mkdir(target)",
             "os.mkfifo(target)",
             "open(target, 'wb').write(b'\\xff\\xfe')",
             "open(target, 'w').write('x' * (1 << 20) + 'x')",
         ],
-        ids=["link", "folder", "pipe", "no UTF-8", "too large"],
+        ids=["link", "link to a folder", "folder", "pipe", "no UTF-8", "too large"],
     )
     def test_what_is_no_such_file_is_no_valid_answer(self, place: Place, make: str) -> None:
         """P14 F48: read strictly; a link is not followed, a pipe not hung on."""
         (place.tmp_path / "secret").write_text("secret")
+        (place.tmp_path / "away").mkdir()
+        (place.tmp_path / "away" / "answer").write_text("secret")
         outcome = place.read(FIND + make)
 
         assert outcome.ending is Ending.ANSWER_INVALID

@@ -101,6 +101,16 @@ class TestLogin:
         around.environ["CLAUDE_CODE_OAUTH_TOKEN"] = "secret"  # type: ignore[index]
         assert diagnose(CLAUDE, path, around).login is LoginState.VARIABLE
 
+    def test_a_file_that_stays_where_it_is(self, tmp_path: Path) -> None:
+        """P3: no session has a link to it, and a session uses it all the same."""
+        path = program(tmp_path, "claude")
+        around = surroundings(tmp_path, CLAUDE_CONFIG_DIR=str(tmp_path))
+        (tmp_path / ".credentials.json").write_text("{}")
+        assert diagnose(CLAUDE, path, around).login is LoginState.FILE
+        (tmp_path / ".credentials.json").unlink()
+        (tmp_path / ".credentials.json").mkdir()
+        assert diagnose(CLAUDE, path, around).login is LoginState.UNUSABLE
+
     def test_something_else_in_its_place(self, tmp_path: Path) -> None:
         (tmp_path / "auth.json").mkdir()
         assert self.state(tmp_path, CODEX_HOME=str(tmp_path)) is LoginState.UNUSABLE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +72,20 @@ class TestAllowlist:
 
         assert environment_names(environ, session=("HOME",), own_keys=("K",)) == tuple(sorted(passed))
         assert not {"HOME": "/s"}.items() - passed.items()
+
+
+@pytest.mark.parametrize(
+    ("path", "passed"),
+    [
+        ("/usr/bin:/bin", "/usr/bin:/bin"),
+        ("/usr/bin::/bin:", "/usr/bin:/bin"),
+        (".:bin:/bin:./x", "/bin"),
+        ("", None),
+        (".", None),
+    ],
+)
+def test_no_program_is_looked_for_in_the_working_folder(path: str, passed: str | None) -> None:
+    """P3 F32: that may be a checkout with programs in it, and an empty entry is enough to find them."""
+    given = child_environment({"PATH": path}, session={}, own_keys=())
+
+    assert given.get("PATH") == passed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -136,6 +137,17 @@ class TestConfigurations:
 
         with pytest.raises(ProviderError, match="cannot be used"):
             select("fake-model", around)
+
+    def test_a_key_that_no_file_can_hold(self, tmp_path: Path) -> None:
+        """P2 P7: refused as well, and not told."""
+        around = configured(tmp_path)
+        text = TABLES.replace("[providers.p]", "[providers.p]\napi_key_env = 'K'")
+        (tmp_path / "home" / ".kimi-code" / "config.toml").write_text(text)
+        around = replace(around, environ={**around.environ, "K": "secret\udcff"})
+
+        with pytest.raises(ProviderError, match="cannot be used") as caught:
+            select("fake-model", around)
+        assert "secret" not in str(caught.value)
 
 
 class TestRecords:

@@ -132,6 +132,13 @@ class TestLaying:
 
         assert arm.refused() is FileCode.MISSING
 
+    def test_a_skill_whose_file_is_a_folder_is_refused(self, arm: Arm) -> None:
+        """P13: no program would see it, and the arm would be as one without a skill."""
+        (arm.skill / "SKILL.md").unlink()
+        (arm.skill / "SKILL.md").mkdir()
+
+        assert arm.refused() is FileCode.NOT_REGULAR
+
     @pytest.mark.parametrize("kind", ["link", "link out", "pipe"])
     def test_what_is_no_file_is_refused(self, arm: Arm, kind: str) -> None:
         """F48: a link is never followed, so what it shows could not be laid as it is."""

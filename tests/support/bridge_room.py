@@ -48,6 +48,7 @@ class Room:
     lock_wait: float = 20.0
     still_bound: Callable[[], None] = nothing
     defer: Callable[[], None] = nothing
+    cancelled: Callable[[], bool] = bool
 
     def ask(self, request: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """One request."""
@@ -55,10 +56,12 @@ class Room:
         way = Way(
             around=surroundings(self.fs),
             checkout=None,
+            state=None,
             binding=dict(self.binding),
             admit=nothing,
             still_bound=self.still_bound,
             defer=self.defer,
+            cancelled=self.cancelled,
             lock_wait=self.lock_wait,
         )
         try:

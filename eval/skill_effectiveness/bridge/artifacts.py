@@ -47,19 +47,23 @@ class Way:
         around: the surroundings.
         checkout: of the sources, from which an artifact root keeps away.
         binding: of this process, phase full.
+        state: the state root, resolved; None when there is none.
         admit: told the artifact root in hand, resolved.
         still_bound: demands that the code is what was bound; BridgeError `unsupported_evaluator`.
         defer: from here on, signals wait.
+        cancelled: whether one has come since, and the request is given up for it.
         lock_wait: seconds.
         gates: the frozen ones; read for each request if absent.
     """
 
     around: Surroundings
     checkout: Path | None
+    state: str | None
     binding: Mapping[str, JsonValue]
     admit: Callable[[str | None], None]
     still_bound: Callable[[], None]
     defer: Callable[[], None]
+    cancelled: Callable[[], bool]
     lock_wait: float = LOCK_WAIT_SECONDS
     gates: PilotGates | None = None
 
@@ -87,7 +91,13 @@ def _act(envelope: Envelope, way: Way) -> dict[str, JsonValue]:
         # Before the lock of the receipts: its identity is noted under a lock of its own.
         store = TrialStore(root, way.gates)
         with closing(Ledger(root)) as ledger, ledger.locked(way.lock_wait, envelope.action.value):
-            steps = Steps(partial(_look, store), partial(planner, store), way.still_bound, way.defer)
+            steps = Steps(
+                look=partial(_look, store),
+                plan=partial(planner, store),
+                still_bound=way.still_bound,
+                defer=way.defer,
+                cancelled=way.cancelled,
+            )
             return carry_out(ledger, envelope, way.binding, steps)
 
 
@@ -118,11 +128,16 @@ def _opened(given: JsonValue, way: Way) -> PrivateRoot:
     if not isinstance(given, str):
         raise BridgeError(ReasonCode.EVIDENCE_INVALID, "the artifact root is an absolute path")
     try:
-        return PrivateRoot.open(given, RootKind.STORE, around=way.around, checkout=way.checkout)
+        root = PrivateRoot.open(given, RootKind.STORE, around=way.around, checkout=way.checkout)
     except EvidenceError as error:
         if error.code in STORAGE:
             raise
         raise BridgeError(ReasonCode.EVIDENCE_INVALID, f"artifact root: {error.code.value}") from error
+    if way.state is not None and f"{root.path}/".startswith(f"{way.state}/"):
+        # What is kept there for our own use goes when there is too much of it.
+        root.close()
+        raise BridgeError(ReasonCode.EVIDENCE_INVALID, "artifact root: in the state folder")
+    return root
 
 
 def _look(store: TrialStore, target: str) -> str | None:

@@ -1,19 +1,23 @@
 """Every typed error of the rooms below by its code here (bridge.md, section 6).
 
 The sentences of those errors may name what a request held, so none of them goes on: people are told the
-fixed sentence of the code and the closed word of the error.
+fixed sentence of the code, the closed word of the error, and which member of a payload or file of a trial it
+is about.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from skill_effectiveness.bridge.payloads import MEMBERS
 from skill_effectiveness.bridge.words import BridgeError, ReasonCode
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, LockCode
 from skill_effectiveness.protocol.arm_errors import ArmError
 from skill_effectiveness.protocol.errors import ProtocolCode, ProtocolError
+from skill_effectiveness.trials.binding import AUDIT, EVENTS, OUTCOME
 from skill_effectiveness.trials.faults import TrialCode, TrialError
 from skill_effectiveness.trials.pilot_errors import PilotCode, PilotError
+from skill_effectiveness.trials.store import TRIAL as TRIAL_FILE
 
 TRIAL: Final = {
     TrialCode.BAD_RECORD: ReasonCode.EVIDENCE_INVALID,
@@ -48,6 +52,7 @@ LOCK: Final = {
     LockCode.LOCK_UNSUPPORTED: ReasonCode.EVIDENCE_INVALID,
     LockCode.LOCK_UNSAFE: ReasonCode.EVIDENCE_INVALID,
 }
+FILES: Final = (EVENTS, AUDIT, OUTCOME, TRIAL_FILE)
 STORAGE: Final = frozenset({FileCode.NO_SPACE, FileCode.IO_ERROR, FileCode.NOT_WRITABLE})
 """What the machine refuses, whoever is at fault: the same request again settles it."""
 
@@ -58,7 +63,17 @@ def refusal_of(error: Exception) -> BridgeError | None:
         return error
     if not isinstance(error, TrialError | PilotError | ProtocolError | ArmError | EvidenceError):
         return None
-    return BridgeError(_code_of(error), error.code.value)
+    return BridgeError(_code_of(error), f"{error.code.value}{_about(error)}")
+
+
+def _about(error: TrialError | PilotError | ProtocolError | ArmError | EvidenceError) -> str:
+    """The member or file that an error is about; no other name, which could be one of a request's own."""
+    if not isinstance(error, TrialError):
+        return ""
+    member = error.where.removeprefix("/").partition("/")[0]
+    if member in MEMBERS:
+        return f": {member}"
+    return next((f": {name}" for name in FILES if error.where.startswith(name)), "")
 
 
 def _code_of(error: TrialError | PilotError | ProtocolError | ArmError | EvidenceError) -> ReasonCode:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -62,6 +63,8 @@ def main(started: Started) -> int:
     interruptions = Cutoff()
     # A signal is raised only where somebody waits for it.
     interruptions.defer()
+    # One that a finalizer swallows is heard again before the change; it has no traceback to show.
+    sys.unraisablehook = lambda _raised: None
     with interruptions.heard():
         streaming = started.arguments == STREAM
         house = House(started, bridged, interruptions, streaming=streaming)
@@ -121,8 +124,7 @@ def _serve(started: Started, house: House, interruptions: Cutoff) -> int:
         if not ended:
             return Exit.INVALID
         served += 1
-        if served == 1:
-            house.settle_down()
+        house.settle_down()
 
 
 def respond(data: bytes, house: House) -> Answer:

@@ -147,10 +147,12 @@ class House:
         way: Way = artifacts.Way(
             around=self.around,
             checkout=self.checkout,
+            state=self._bridged.guard.state,
             binding=self.binding,
             admit=self._bridged.guard.admit,
             still_bound=self.check_drift,
             defer=self._begin,
+            cancelled=lambda: not self._streaming and self._interruptions.arrived(),
             gates=self._gates,
         )
         return way

@@ -57,6 +57,8 @@ _OPTIONAL: Final = {
     ),
     Action.EVALUATE: frozenset(f"{name}{end}" for name in REFERABLE for end in ("", PATH, DIGEST)),
 }
+MEMBERS: Final = frozenset().union(*_NEEDED.values(), *_OPTIONAL.values())
+"""The name of every member of a payload."""
 _DEFINITIONS: Final = {
     Action.PROBE: "ProbePayload",
     Action.PREPARE: "PreparePayload",

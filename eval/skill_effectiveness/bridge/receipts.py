@@ -151,7 +151,8 @@ class Ledger:
         """Whether another id differs from this one in case alone."""
         name = f"{request_id}{SUFFIX}"
         folded = name.casefold()
-        return any(other != name and other.casefold() == folded for other in self._receipts.names())
+        alike = (other for other in self._receipts.names() if len(other) == len(name) and other != name)
+        return any(other.casefold() == folded for other in alike)
 
     def intend(self, request_id: str, intent: Mapping[str, JsonValue]) -> None:
         """Record what is about to change."""

@@ -65,12 +65,14 @@ class Steps:
         plan: step 3.
         still_bound: demands that the code is what was bound; the last check before step 4.
         defer: from here on, signals wait.
+        cancelled: whether one has come since, and the request is given up for it.
     """
 
     look: Callable[[str], str | None]
     plan: Callable[[], Planned]
     still_bound: Callable[[], None]
     defer: Callable[[], None]
+    cancelled: Callable[[], bool]
 
 
 def carry_out(
@@ -79,7 +81,8 @@ def carry_out(
     """Answer a request under the lock of its artifact root.
 
     Raises:
-        BridgeError: `stale_state`, `unknown_finality`, `artifact_mismatch`; the response is over its bound.
+        BridgeError: `stale_state`, `unknown_finality`, `artifact_mismatch`, `cancelled`; the response is over
+            its bound.
         Whatever planning and applying raise.
     """
     ledger.settle(steps.look)
@@ -103,6 +106,9 @@ def carry_out(
             "result": result,
         }
         ledger.intend(envelope.request_id, intent)
+        if steps.cancelled():
+            ledger.abandon(envelope.request_id)
+            raise BridgeError(ReasonCode.CANCELLED)
         try:
             planned.apply()
         except TrialError as error:

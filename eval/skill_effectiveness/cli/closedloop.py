@@ -32,7 +32,7 @@ from skill_effectiveness.acceptance.loop.runner import run_jobs, unheard
 from skill_effectiveness.acceptance.loop.summary import RunSummary
 from skill_effectiveness.acceptance.loop.words import EXITS, INVALID, REFUSED_EXIT, Outcome
 from skill_effectiveness.cli import closedloop_door, screen
-from skill_effectiveness.cli.closedloop_progress import progress_line
+from skill_effectiveness.cli.closedloop_progress import end_lines, progress_line
 from skill_effectiveness.cli.door import absolute, surroundings
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsops import read_public
@@ -85,9 +85,12 @@ def run_command(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> int:
     """Run the jobs of a configuration."""
+    isolated: frozenset[str] = frozenset()
     try:
+        configuration = _configuration(config)
+        isolated = frozenset(job.name for job in configuration.jobs if job.keys.isolate)
         summary = run_jobs(
-            _configuration(config),
+            configuration,
             around=surroundings(),
             keep=keep,
             observer=unheard if quiet else _tell_progress,
@@ -100,7 +103,8 @@ def run_command(
         # Before there was a run.
         exit_code = EXITS[Outcome.ABORTED]
         summary = RunSummary(outcome=Outcome.ABORTED, exit=exit_code, run=None, reason="aborted: interrupted")
-    _tell_end(summary)
+    for line in end_lines(summary, isolated):
+        screen.complain(line)
     if as_json:
         _print(summary.line())
     return summary.exit
@@ -122,19 +126,6 @@ def _tell_progress(event: dict[str, Any]) -> None:
     line = progress_line(event)
     if line is not None:
         screen.complain(line)
-
-
-def _tell_end(summary: RunSummary) -> None:
-    """What people have to know besides the progress: why, and where something is left."""
-    for job in summary.jobs:
-        if job.reason:
-            screen.complain(f"job {job.name}: {job.outcome.value}: {job.reason}")
-        if job.ref is not None:
-            screen.complain(f"job {job.name}: passed; git merge {job.ref}")
-        if job.kept:
-            screen.complain(f"job {job.name}: kept in {job.worktree}")
-    if summary.reason and summary.reason not in {job.reason for job in summary.jobs}:
-        screen.complain(summary.reason)
 
 
 @app.command("runs")

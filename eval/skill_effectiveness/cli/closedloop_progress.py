@@ -1,4 +1,4 @@
-"""The progress of a run for people, one line an event.
+"""What people are told of a run: its progress, one line an event, and how to go on when it is over.
 
 Source: loop.md, section 7. Pure; events that are not listed there give no line.
 """
@@ -6,7 +6,14 @@ Source: loop.md, section 7. Pure; events that are not listed there give no line.
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from skill_effectiveness.acceptance.loop.words import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from skill_effectiveness.acceptance.loop.summary import JobSummary, RunSummary
 
 Event = dict[str, Any]
 
@@ -47,3 +54,34 @@ def _exit(event: Event) -> str:
     if event.get("timed_out"):
         return "timeout"
     return "none" if event.get("signal") is None else f"signal:{event['signal']}"
+
+
+def end_lines(summary: RunSummary, isolated: Collection[str]) -> Iterator[str]:
+    """What became of every job and why, what is left of it where, and the command to go on with.
+
+    Args:
+        summary: of the run.
+        isolated: names of the jobs that had a worktree of their own.
+    """
+    for job in summary.jobs:
+        yield from _end_of(job, isolated=job.name in isolated)
+    passed = [job for job in summary.jobs if job.ref is not None]
+    if passed and all(job.name in isolated for job in passed):
+        yield f"take what passed with: git merge {passed[-1].ref}"
+    if summary.outcome in {Outcome.EXHAUSTED, Outcome.LIMIT_CYCLE}:
+        yield 'to see why: "verbose": true and closedloop watch --json, or --keep and run the check yourself'
+    if summary.reason and summary.reason not in {job.reason for job in summary.jobs}:
+        yield summary.reason
+
+
+def _end_of(job: JobSummary, *, isolated: bool) -> Iterator[str]:
+    if job.reason:
+        # The reason of an aborted job says so itself.
+        word = "" if job.outcome is Outcome.ABORTED else f"{job.outcome.value}: "
+        yield f"job {job.name}: {word}{job.reason}"
+    if job.ref is not None:
+        where = "" if isolated else "; its edits are in your working tree, uncommitted"
+        yield f"job {job.name}: passed as {job.ref}{where}"
+    if job.worktree is not None and isolated:
+        removal = f"git worktree remove --force {shlex.quote(job.worktree)}"
+        yield f"job {job.name}: kept in {job.worktree}; remove it with: {removal}"

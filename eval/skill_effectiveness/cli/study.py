@@ -29,6 +29,7 @@ class _Commands(LazyGroup):
         "seal": Card("study_seal", "seal", "Copy the evidence and sign it."),
         "prove": Card("study_seal", "prove", "Take one trial out of a bundle."),
         "import": Card("study_import", "app", "Take over tasks of another harness."),
+        "export": Card("study_export", "app", "Write a study for another harness."),
         "demo": Card("study_demo", "demo", "See a whole study once, simulated."),
         "quick": Card("study_quick", "quick", "Check, plan, run, judge and report."),
     }

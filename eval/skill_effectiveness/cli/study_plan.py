@@ -154,7 +154,7 @@ def tell_findings(report: CheckReport) -> None:
 def tell_left_out(loaded: LoadedStudy) -> None:
     """What a generated placebo has no counterpart of, on stderr."""
     for path in loaded.left_out:
-        screen.complain(f"The placebo leaves out {path}: it is no text.")
+        screen.complain(f"The placebo leaves out {path}: only texts are imitated.")
 
 
 def tell_task(task_id: str) -> None:

@@ -7,6 +7,7 @@ is imported.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from skill_effectiveness.launch.bridge_manifest import DEPENDENCIES, Reading
 from skill_effectiveness.launch.faults import ManifestError
 from skill_effectiveness.launch.library import site_folders
-from skill_effectiveness.launch.trusted import hash_lone_file
+from skill_effectiveness.launch.trusted import read_lone_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,8 +43,11 @@ def bridge_dependencies() -> list[dict[str, str]]:
         version = homes[0].name.removesuffix(INFO).partition("-")[2]
         if not version or not version.isascii():
             raise ManifestError(f"The distribution {name} has no version that can be read; install it again.")
-        record = hash_lone_file(homes[0] / "RECORD", f"the RECORD of the distribution {name}")
-        rows.append({"name": name, "version": version, "record_sha256": record.sha256})
+        record = read_lone_file(homes[0] / "RECORD")
+        if f"\n{homes[0].name}/RECORD," not in f"\n{record.decode('utf-8', 'replace')}":
+            raise ManifestError(f"The RECORD of {name} is of another version; install it again.")
+        digest = f"sha256:{hashlib.sha256(record).hexdigest()}"
+        rows.append({"name": name, "version": version, "record_sha256": digest})
     return rows
 
 

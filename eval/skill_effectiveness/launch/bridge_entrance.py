@@ -63,7 +63,9 @@ def open_bridge(checkout: str, environ: "Mapping[str, str]", first: "FirstFinder
         if request is not None:
             wire.request_id = request_id_of(request)
             if wire.request_id is not None and asks_for_manifest(request):
-                manifest = Reading(checkout).manifest
+                reading = Reading(checkout)
+                reading.demand_of(first.sources)
+                manifest = reading.manifest
                 binding = runtime_binding(manifest, interpreter())
                 wire.send(plain_bytes(manifest_answer(wire.request_id, binding, manifest)) + b"\n")
                 return 0

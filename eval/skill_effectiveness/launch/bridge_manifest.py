@@ -13,7 +13,7 @@ import stat
 import sys
 from hashlib import sha256
 
-from skill_effectiveness.launch.faults import ManifestError
+from skill_effectiveness.launch.faults import DriftError, ManifestError
 from skill_effectiveness.launch.ownership import demand_trust
 
 TYPE_CHECKING = False
@@ -39,7 +39,11 @@ DEPENDENCIES = (
     "typing-extensions",
     "typing-inspection",
 )
-"""The distributions whose modules an action can load, with what these require in turn."""
+"""The distributions whose modules an action can load, with what these require in turn.
+
+`evidence.yaml12` is in the manifest with its room, and no action comes to it: so `ruamel-yaml` is none of
+these, and is neither demanded nor found.
+"""
 READ_SIZE = 1 << 20
 
 
@@ -69,6 +73,22 @@ class Reading:
         ]
         head = {"schema_version": 1, "entries": rows}
         self.manifest: dict[str, object] = {**head, "manifest_hash": object_hash(head)}
+
+    def demand_of(self, sources: "Mapping[str, bytes]") -> None:
+        """Demand that code that runs already is what was read here.
+
+        Args:
+            sources: what was executed, by name below the package (`start.FirstFinder`).
+
+        Raises:
+            DriftError: a file was another one when it was loaded.
+        """
+        entries = self.manifest["entries"]
+        assert isinstance(entries, list)  # noqa: S101 - for the type checker; this class made it
+        bound = {entry["path"]: entry["sha256"] for entry in entries}
+        for name, source in sources.items():
+            if bound.get(f"{PACKAGE}/{name}") != f"sha256:{sha256(source).hexdigest()}":
+                raise DriftError(f"{name} changed after it was loaded; start again.")
 
     def unchanged(self) -> bool:
         """Whether every folder and file still looks as it did."""

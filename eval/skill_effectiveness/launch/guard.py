@@ -53,10 +53,13 @@ class Guard:
 
     Args:
         state: the state root, absolute; None when there is none.
+
+    Attributes:
+        state: the same, resolved.
     """
 
     def __init__(self, state: str | None) -> None:
-        self._state = None if state is None else os.path.realpath(state)
+        self.state = None if state is None else os.path.realpath(state)
         self._artifacts: str | None = None
         self._checks = {
             "open": self._open,
@@ -127,10 +130,10 @@ class Guard:
         """Refuse a change outside the two roots; folders above the state root may come into being."""
         place = _place(path, folder)
         if place is not None:
-            for root in (self._artifacts, self._state):
+            for root in (self._artifacts, self.state):
                 if root is not None and (place == root or place.startswith(f"{root}/")):
                     return
-            if on_the_way and self._state is not None and self._state.startswith(f"{place}/"):
+            if on_the_way and self.state is not None and self.state.startswith(f"{place}/"):
                 return
         raise GuardedError(1, "the bridge changes nothing outside its artifact root and its state")
 

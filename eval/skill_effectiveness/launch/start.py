@@ -38,7 +38,7 @@ def enter(door: str, door_file: str, source: bytes) -> int:
     Returns:
         The exit code of the door's contract. Whatever goes wrong is answered in the door's words.
     """
-    # Until the door hears signals itself, SIGINT ends the process as the others do: without a traceback.
+    # As `bridge.py` does: until a door hears signals itself, SIGINT ends it without a traceback.
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     here = os.path.abspath(__file__)  # noqa: PTH100 - pathlib is not loaded yet, and no link is followed

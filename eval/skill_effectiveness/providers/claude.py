@@ -136,6 +136,10 @@ _ON: Final = "1"
 _OFF: Final = "0"
 _CONFIG: Final = "CLAUDE_CONFIG_DIR"
 _NO_INSTRUCTIONS: Final = "CLAUDE_CODE_DISABLE_CLAUDE_MDS"
+_NO_ATTACHMENTS: Final = "CLAUDE_CODE_DISABLE_ATTACHMENTS"
+"""Nothing is put beside a prompt, as the list of skills is."""
+_TOLD_OF_SKILLS: Final = {_NO_ATTACHMENTS: _OFF}
+"""In work calls of every arm alike, with skills or without any."""
 _LOGIN_FILE: Final = ".credentials.json"
 _LOGIN_FOLDER: Final = "CLAUDE_SECURESTORAGE_CONFIG_DIR"
 _INSTRUCTIONS: Final = "CLAUDE.md"
@@ -172,6 +176,9 @@ class ClaudeProvider(CommandLine):
         # What goes on in the background after a result would be cut off by its grace.
         "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": _ON,
         _NO_INSTRUCTIONS: _ON,
+        # A prompt may hold words of anybody's; `@path` in it would send that file along, without any event.
+        "CLAUDE_CODE_DISABLE_FILE_MENTIONS": _ON,
+        _NO_ATTACHMENTS: _ON,
         "CLAUDE_CODE_MAX_RETRIES": "1",
         "MAX_STRUCTURED_OUTPUT_RETRIES": "1",
         # A broken stream would be asked for again in one piece, and again with its own retries.
@@ -243,7 +250,7 @@ class ClaudeProvider(CommandLine):
             call.working_copy,
             _reader(surface, formed=schema is not None),
             stdin=call.prompt.encode(),
-            environment=_login(session.around) | _lay_instructions(call.mount, session),
+            environment=_login(session.around) | _lay_instructions(call.mount, session) | _TOLD_OF_SKILLS,
             writable=(call.working_copy,),
         )
 

@@ -35,6 +35,7 @@ from skill_effectiveness.evidence.laying import lay_file, lay_folder
 from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.providers.calls import CallKind, ProviderErrorKind, SandboxKind
 from skill_effectiveness.providers.classification import ProviderVocabulary
+from skill_effectiveness.providers.codex_project import without_skills
 from skill_effectiveness.providers.command_line import Asked, CommandLine, Told
 from skill_effectiveness.providers.events import (
     Event,
@@ -320,13 +321,15 @@ def judge_argv(program: Path, model: str, schema: Path) -> list[str]:
     return _argv(program, model, schema, (*_NO_PROJECT, *_UNLED))
 
 
-def read_argv(program: Path, model: str, schema: Path | None) -> list[str]:
+def read_argv(
+    program: Path, model: str, schema: Path | None, switched_off: tuple[str, ...] = ()
+) -> list[str]:
     """The arguments of a read call, whose working folder is the checkout; free text without a schema.
 
     What a checkout says about how to work in it is being read here and instructs nobody: its AGENTS.md and
-    its skills stay out. The web is no part of a checkout.
+    its skills stay out, of which `switched_off` has those of this checkout. The web is no part of a checkout.
     """
-    return _argv(program, model, schema, (*_UNLED, *_NO_WEB))
+    return _argv(program, model, schema, (*_NO_PROJECT, *_UNLED, *switched_off, *_NO_WEB))
 
 
 def work_argv(program: Path, model: str, schema: Path | None) -> list[str]:
@@ -337,15 +340,18 @@ def work_argv(program: Path, model: str, schema: Path | None) -> list[str]:
     session's temporary folder. Instructions arrive whole; the program would cut those of a working copy off
     at 32 KiB, and say nothing.
     """
-    own = (*_NO_PROJECT, "-c", "skills.bundled.enabled=false")
     whole = ("-c", "project_doc_max_bytes=1048576")
     shut = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
-    return _argv(program, model, schema, (*own, *whole, *shut, *_NO_WEB), sandbox="workspace-write")
+    return _argv(program, model, schema, (*_NO_PROJECT, *whole, *shut, *_NO_WEB), sandbox="workspace-write")
 
 
 _NO_WEB: Final = ("-c", 'web_search="disabled"')
-_NO_PROJECT: Final = ("-c", "project_root_markers=[]")
-"""Nothing above the working folder is looked at."""
+_NO_ACCOUNT: Final = tuple(
+    word for name in ("apps", "plugins", "remote_plugin") for word in ("-c", f"features.{name}=false")
+)
+"""What an account has installed elsewhere, tools and skills among it, comes with the login otherwise."""
+_NO_PROJECT: Final = ("-c", "project_root_markers=[]", "-c", "skills.bundled.enabled=false")
+"""Nothing above the working folder is looked at, and the program's own skills are not there."""
 _UNLED: Final = ("-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false")
 """Neither instructions nor skills are told to the model, wherever they come from."""
 
@@ -358,7 +364,7 @@ def _argv(
     asked = ["--model", model, *(("--output-schema", str(schema)) if schema else ())]
     # Without this the program waits five seconds at its end for a server that may not be reachable.
     quick = ["-c", "analytics.enabled=false"]
-    return [str(program), "exec", *session, *surface, *asked, *quick, *settings, "-"]
+    return [str(program), "exec", *session, *surface, *asked, *quick, *_NO_ACCOUNT, *settings, "-"]
 
 
 def login_file(environ: Mapping[str, str]) -> Path | None:
@@ -402,7 +408,9 @@ class CodexProvider(CommandLine):
         """See `CommandLine`."""
         schema = call.schema_bytes()
         file = None if schema is None else session.folders.publish(_SCHEMA_FILE, schema)
-        return _asked(read_argv(self.executable.path, call.model, file), call.checkout, call.prompt)
+        switched_off = without_skills(session.around.fs, call.checkout)
+        argv = read_argv(self.executable.path, call.model, file, switched_off)
+        return _asked(argv, call.checkout, call.prompt)
 
     def to_work(self, call: WorkCall, session: CallSession) -> Asked:
         """See `CommandLine`; what the mount gives lies in the private CODEX_HOME."""

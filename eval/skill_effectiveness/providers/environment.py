@@ -27,7 +27,9 @@ INHERITED: Final = frozenset(
         *(name.lower() for name in _PROXIES),
     }
 )
-"""Names whose value is passed on as it is. HOME and TMPDIR are always those of the session."""
+"""Names whose value is passed on, as it is but for PATH. HOME and TMPDIR are always those of the session."""
+
+_SEARCHED: Final = "PATH"
 
 
 def child_environment(
@@ -41,6 +43,10 @@ def child_environment(
         own_keys: names of this provider's own credentials and settings, passed on where they are set.
     """
     passed = {name: value for name, value in environ.items() if name in INHERITED or name in own_keys}
+    if _SEARCHED in passed:
+        # A relative or empty entry means the working folder, which may be a checkout of anybody's.
+        absolute = [folder for folder in passed.pop(_SEARCHED).split(":") if folder.startswith("/")]
+        passed |= {_SEARCHED: ":".join(absolute)} if absolute else {}
     return passed | dict(session)
 
 

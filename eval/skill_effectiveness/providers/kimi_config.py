@@ -241,6 +241,10 @@ def _keyed(provider: dict[str, JsonValue], environ: Mapping[str, str]) -> dict[s
     variable = provider.get("api_key_env")
     if not isinstance(variable, str) or "api_key" in provider or not environ.get(variable):
         return provider
+    try:
+        environ[variable].encode()
+    except UnicodeEncodeError:
+        raise _unusable(f"the key in the variable {variable!r} is not UTF-8") from None
     return {
         **{name: value for name, value in provider.items() if name != "api_key_env"},
         "api_key": environ[variable],

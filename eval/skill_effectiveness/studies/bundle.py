@@ -85,7 +85,7 @@ def seal_study(
             `bundle_occupied`; `plan_changed`.
         JournalError, LockError, EvidenceError: something cannot be read or written.
     """
-    results = _reported(study, journal)
+    results = demand_reported(study, journal)
     _demand_same_key(study, key)
     if _last_type(journal) != rows.Sealed.type:
         journal.append(rows.Sealed())
@@ -114,8 +114,13 @@ def seal_study(
     return SealedBundle(predicate, public_key_id(key.public_key()))
 
 
-def _reported(study: StudyRoot, journal: StudyJournal) -> Results:
-    """The results that lie there, if they are those of the journal and all their tables are there."""
+def demand_reported(study: StudyRoot, journal: StudyJournal) -> Results:
+    """The results that lie there, if they are those of the journal and all their tables are there.
+
+    Raises:
+        StudyError: `report_missing`, `report_changed`.
+        RootError, FileError: the report's folder cannot be used.
+    """
     if journal.state.results_digest is None or not study.root.exists(REPORT):
         sentence = "there is no report yet; make it with `study report`, then seal the study."
         raise StudyError(StudyCode.REPORT_MISSING, REPORT, sentence)

@@ -1,8 +1,8 @@
 """A Dockerfile that does no more than put files somewhere, as files (studies.md section 1, `import harbor`).
 
 No container is driven. Five things can be had without one: the base, which is recorded and not there; the
-working folder; variables with written-out values; files of the folder beside; comments. Anything else, and any
-form of these whose meaning hangs on the base image or on a variable, is refused with its line.
+working folder; variables with written-out values; files of the folder beside; comments. Anything else, and
+any form of these whose meaning hangs on the base image or on a variable, is refused with its line.
 
 Source: the Dockerfile reference (docs.docker.com/reference/dockerfile), sections FROM, WORKDIR, ENV, COPY.
 """

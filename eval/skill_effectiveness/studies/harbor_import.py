@@ -1,8 +1,9 @@
 """Task folders of Harbor and Terminal-Bench taken over into a folder of tasks (studies.md section 1).
 
 What can be used as it lies there is copied; with `host`, a Dockerfile that only puts files somewhere becomes
-those files, and `task.toml` says the working folder, the variables and the base that is not there. Every other
-task is refused by name and line, and the rest is imported all the same. The new folder appears whole or not.
+those files, and `task.toml` says the working folder, the variables and the base that is not there. Every
+other task is refused by name and line, and the rest is imported all the same. The new folder appears whole or
+not at all.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from skill_effectiveness.studies.task_folder import (
     TaskRefusal,
     TaskRefusedError,
     TaskToml,
+    is_workdir,
     odd_refusal,
     task_of_tree,
 )
@@ -154,7 +156,10 @@ def _image(held: HeldTree, found: TreeEntry, toml: TaskToml) -> HostImage:
         raise NotHostableError(None, "is not UTF-8") from None
     said = toml.table(ENVIRONMENT).get("workdir")
     workdir = said if isinstance(said, str) and said else None
-    return host_image(text, held.tree.below(ENVIRONMENT), workdir=workdir, default=WORKDIR)
+    image = host_image(text, held.tree.below(ENVIRONMENT), workdir=workdir, default=WORKDIR)
+    if workdir is None and image.workdir is not None and not is_workdir(image.workdir):
+        raise NotHostableError(None, "has a WORKDIR that no working folder here can have")
+    return image
 
 
 def _toml(held: HeldTree) -> TaskToml:

@@ -128,10 +128,20 @@ def _unblind(study: StudyRoot, journal: StudyJournal, abandon: str | None) -> No
 def _texts(tables: Tables, reader: StudyReader) -> Iterator[tuple[str, PairTexts]]:
     """What both sides of every pair handed in."""
     for row in tables.pairs:
-        yield row.pair_id, PairTexts(_text(row.treatment, reader), _text(row.comparator, reader))
+        yield row.pair_id, PairTexts(handed_in(row.treatment, reader), handed_in(row.comparator, reader))
 
 
-def _text(trial: str, reader: StudyReader) -> str | None:
+def handed_in(trial: str, reader: StudyReader) -> str | None:
+    """What a trial handed in, as reviewers and readers are shown it; None where there is nothing.
+
+    Args:
+        trial: its path as the tables have it.
+        reader: of the study's files.
+
+    Raises:
+        StudyError: `row_invalid`.
+        RootError, FileError: it cannot be read.
+    """
     data = reader.read(f"{TRIALS}/{trial}/{OUTCOME}")
     if data is None:
         return None

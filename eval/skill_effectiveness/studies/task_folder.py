@@ -381,7 +381,7 @@ class TaskToml:
         if not _absent(mode) and mode not in {"public", "no-network"}:
             yield self._refusal(("environment", "network_mode"), "only public and no-network are read here.")
         workdir = table.get("workdir")
-        if not _absent(workdir) and not _is_workdir(workdir):
+        if not _absent(workdir) and not is_workdir(workdir):
             yield self._refusal(
                 ("environment", "workdir"), "this is an absolute path of its own, without '..'."
             )
@@ -415,7 +415,8 @@ def _is_seconds(value: object) -> TypeGuard[float]:
 _TAKEN: Final = ("/", "/tests", "/logs", "/solution", "/proc", "/dev", "/sys", "/usr", "/etc", "/bin", "/lib")
 
 
-def _is_workdir(value: object) -> bool:
+def is_workdir(value: object) -> bool:
+    """Whether a working copy may lie at this path in a sandbox."""
     if not isinstance(value, str) or re.fullmatch(r"(/[A-Za-z0-9._-]{1,64}){1,16}", value) is None:
         return False
     segments = value.split("/")[1:]

@@ -155,6 +155,31 @@ class TestCases:
         found = run_case(folder, "one", repository.around, VERSION)
         assert found.line() == "one malformed: repo cannot be copied (not_regular)"
 
+    @pytest.mark.parametrize("place", [".git", "below/.git", ".GIT"])
+    def test_a_sample_that_brings_a_repository_along(self, repository: Repository, place: str) -> None:
+        """C62: git would write where the file leads to, and run what the settings name."""
+        before = repository.commit()
+        folder = case(
+            repository.base / "cases", "one", {"check": "decision", "git": True, "decision": "accepted"}
+        )
+        mark = folder / "one" / "repo" / place
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.write_text(f"gitdir: {repository.root}/.git\n")
+        assert (
+            run_case(folder, "one", repository.around, VERSION).line() == "one malformed: repo holds a .git"
+        )
+        assert repository.git("rev-parse", "HEAD") == before
+
+    @pytest.mark.parametrize("place", ["linked/theirs", "file"])
+    def test_touching_through_a_link(self, repository: Repository, place: str) -> None:
+        """C62: behind it is a file that is no part of the copy."""
+        folder = case(repository.base / "cases", "one", {"check": "digest", "touch": place}, policy())
+        (repository.base / "theirs").write_text("kept")
+        (folder / "one" / "repo" / "linked").symlink_to(repository.base)
+        (folder / "one" / "repo" / "file").symlink_to(repository.base / "theirs")
+        assert run_case(folder, "one", repository.around, VERSION).outcome is Outcome.MALFORMED
+        assert (repository.base / "theirs").read_text() == "kept"
+
     def test_names_are_those_of_folders(self, tmp_path: Path) -> None:
         """C62: in their order; a file beside them is no case."""
         for name in ("b", "a"):

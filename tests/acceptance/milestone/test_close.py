@@ -186,9 +186,10 @@ class TestClose:
         assert case("gate", "--make").code == 0
         said = case("close", "--recorded")
         assert (said.code, said.document["code"]) == (1, "close_unverified")
-        assert said.document["why"] == "no crosscheck"
+        assert (said.document["why"], said.document["outcome"]) == ("no crosscheck", "refused")
         assert case.rows("crw.milestoneClose") == []
         assert hall.asked == []
+        assert case.close().code == 0
 
     def test_a_verdict_of_the_head(self, case: Case) -> None:
         """M71: the verbs one by one close as the close does."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -103,19 +105,39 @@ class TestExecutor:
 
         def finish(asked: Asked) -> object:
             seen.append((asked.folder / "half").exists())
+            packet, answer = (Path(line.split(": ", 1)[1]) for line in asked.prompt.splitlines()[:2])
+            assert packet.is_relative_to(asked.folder / ".crw")
+            handed.append((packet.read_text(), json.loads(answer.read_text())))
             return {"state": "ready", "question": "", "summary": "Done."}
 
+        handed: list[tuple[str, object]] = []
         hall.script |= {"B": [needs(finding()), verified()], "fix": [ask, finish]}
         assert case.started().close().code == 0
         assert seen == [True]
+        assert handed == [(hall.of("fix")[0].prompt, RESEARCH)]
         assert "Where is it?" in hall.of("research")[0].prompt
         first, second = hall.of("fix")
         assert second.folder == first.folder
         assert "It is in a.py." in second.prompt
         calls = [row for row in case.rows("prepared") if row["purpose"] == "close_fix"]
         assert calls[1]["resume_of"] == calls[0]["call"]
-        assert f"calls/{calls[0]['call']}/packet.md" in second.prompt
-        assert case.git("show", "main:half") == "1"
+        assert case.git("ls-tree", "-r", "--name-only", "main").splitlines() == ["a.py", "first", "half"]
+
+    def test_a_worktree_whose_own_folder_is_a_link(self, case: Case, hall: Hall) -> None:
+        """M75: nothing is laid behind it; the earlier call is read where it lies."""
+        outside = case.repository.base / "outside"
+        outside.mkdir()
+
+        def ask(asked: Asked) -> object:
+            (asked.folder / ".crw").symlink_to(outside)
+            return RESEARCH
+
+        done = {"state": "ready", "question": "", "summary": ""}
+        hall.script |= {"B": [needs(finding()), verified()], "fix": [ask, done]}
+        assert case.started().close().code == 0
+        assert list(outside.iterdir()) == []
+        calls = [row for row in case.rows("prepared") if row["purpose"] == "close_fix"]
+        assert f"calls/{calls[0]['call']}/packet.md" in hall.of("fix")[1].prompt
 
     def test_the_research_limit(self, case: Case, hall: Hall) -> None:
         """M77: used up: blocked_scope, and never a code about research."""

@@ -451,6 +451,14 @@ class TestPasses:
             ("A", 1, 2, "valid"),
         ]
 
+    def test_half_characters(self, case: Case, hall: Hall) -> None:
+        """M52 F18: are kept as they came, and asked about once more."""
+        hall.script["A"] = ['{"verdict": "\ud800"}', verified()]
+        assert case.started().close().code == 0
+        assert b"\xed\xa0\x80" in b"".join(
+            path.read_bytes() for path in (case.folder() / "calls").glob("*/answer.txt")
+        )
+
     def test_invalid_twice(self, case: Case, hall: Hall) -> None:
         """M52 M53: the round fails, and both answers are kept."""
         hall.script["B"] = [verified(finding())]

@@ -164,6 +164,15 @@ class TestAnswers:
         """M52: they are invalid, whatever they say."""
         assert "not the asked JSON object" in self.refused(text)
 
+    @pytest.mark.parametrize("text", ['{"verdict": "\ud800"}', "\udfff"])
+    def test_half_characters(self, text: str) -> None:
+        """M52 F18: are no answer, and no end of the run either."""
+        assert "not the asked JSON object" in self.refused(text)
+
+    def test_a_nul(self) -> None:
+        """M52: cannot be part of a prompt that is an argument."""
+        assert "/findings/0/text" in self.refused(self.answer("verified", finding(text="a\0b")))
+
     def test_an_answer_that_is_too_large(self) -> None:
         """M52: is none; a row could not hold it."""
         minor = [finding(f"B-{n}", severity="P3", impact=None, text="x" * 2000) for n in range(40)]

@@ -52,6 +52,7 @@ class TestPasses:
         (capture,) = hall.of("capture")
         assert len({one.folder, two.folder, capture.folder, hall.of("receipt")[0].folder}) == 4
         assert (one.kind, two.kind, capture.kind) == ("read", "read", "work")
+        assert hall.of("receipt")[0].kind == "read"
         place = str(capture.folder / CAPTURE_PATH)
         assert all(place in each.prompt for each in (one, two, *hall.of("receipt")))
         assert capture.folder.exists()

@@ -81,6 +81,13 @@ def test_not_over(bench: Bench) -> None:
     assert read_loop(write(bench, STARTED, JOB), None, bench.around).state.value == "running"
 
 
+def test_begun_again_after_its_end(bench: Bench) -> None:
+    """O50: an end counts for the start before it."""
+    folder = write(bench, STARTED, JOB, ended("passed") | {"commit": "d" * 40}, JOB | {"max": 2})
+    run = read_loop(folder, "fix", bench.around)
+    assert (run.budget, run.state.value, run.commit) == ({"max_attempts": 2}, "running", None)
+
+
 def test_one_of_two_jobs(bench: Bench) -> None:
     two = event("job_started", "docs", baseline_digest="sha256:" + "0" * 64, isolate=True, max=2)
     folder = write(bench, STARTED, JOB, ended("passed"), two, ended("exhausted", "docs"))

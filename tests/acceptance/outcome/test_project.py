@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from skill_effectiveness.acceptance.outcome.claim import read_claim
 from skill_effectiveness.acceptance.outcome.evaluate import evaluate
 from skill_effectiveness.acceptance.outcome.project import project
@@ -35,4 +37,22 @@ def test_each_result() -> None:
         "state": "not_accepted",
         "type": "failed",
         "reasons": ["verifier_failed"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        (["false_green_mokced_seam"], "false_green_mokced_seam"),
+        (["the log: key 123", "false_green_round_up"], "unnamed,false_green_round_up"),
+        ([{"prompt": "x"}, "a,b", "false_green_A:b"], "unnamed"),
+        ("/home/somebody", "unnamed"),
+    ],
+)
+def test_a_class_that_is_no_name(named: object, told: str) -> None:
+    """O29 O64: fails the claim, and what stands in its place may be anything, so nobody is shown it."""
+    assert shown(verification__false_green_classes=named) == {
+        "state": "not_accepted",
+        "type": "failed",
+        "reasons": [f"false_green:{told}"],
     }

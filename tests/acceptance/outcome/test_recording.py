@@ -52,12 +52,28 @@ class TestAttempts:
 
     @pytest.mark.parametrize(
         "change",
-        [{"issue_number": 8}, {"repository": "acme/b"}, {"actor": "human"}, {"principal": "user:bob"}],
+        [
+            {"issue_number": 8},
+            {"repository": "acme/b"},
+            {"actor": "human"},
+            {"principal": "user:bob"},
+            # Without the session a reviewer in it would be independent of it.
+            {"session": "another"},
+            {"session": None},
+            {"budget": None},
+        ],
     )
     def test_what_binds_stays(self, bench: Bench, change: dict[str, Any]) -> None:
         """O8: from the first row on."""
         bench.attempt(state="running", commit=None)
         assert refused(bench, lambda: bench.attempt(**change)) == "attempt_conflict"
+
+    def test_what_was_unknown_may_be_told_later(self, bench: Bench) -> None:
+        bench.attempt(state="queued", commit=None, session=None, budget=None)
+        bench.attempt(state="running", commit=None)
+        bench.attempt(budget={"max_attempts": 4})
+        found = bench.ledger().attempts["attempt-1"]
+        assert (found.session, found.budget) == ("agent-session", {"max_attempts": 4})
 
     @pytest.mark.parametrize(
         ("change", "where"),

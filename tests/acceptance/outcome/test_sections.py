@@ -104,6 +104,56 @@ class TestEntries:
         assert criteria("- x\n" + "y\n" * 30_000) == ("x" + " y" * 30_000,)
 
 
+class TestComments:
+    @pytest.mark.parametrize("comment", ["<!--\n{}\n-->", "<!-- x\n\n{}\n\ny -->", "<!--\n-- >\n{}\n   -->"])
+    def test_hidden_criteria_take_no_place(self, comment: str) -> None:
+        """O70 O75: whoever reads the issue does not see them; what they see counts."""
+        body = comment.format("# Acceptance criteria\n- easy\n```") + "\n" + FOUR.format("- hard")
+        assert read_sections(body) == read_sections(FOUR.format("- hard"))
+
+    @pytest.mark.parametrize(
+        "text",
+        ["<!-- one a line -->", "<!--\none\n\na line\n-->", "  <!-- x -->", "     <!-- x -->", "- <!-- x -->",
+         "- [ ] <!-- x --> <!---->", "<!-->", "<!--->", "<!-- never closed\n- one"],
+    )  # fmt: skip
+    def test_a_template_says_nothing(self, text: str) -> None:
+        """O4 O70: as it came it is no scope; nor does a section follow that nobody sees."""
+        assert criteria(text) == ()
+        assert not read_sections(FOUR.format(text)).scoped
+
+    @pytest.mark.parametrize(
+        ("text", "kept"),
+        [
+            ("<!-- a --> one", ("one",)),
+            ("<!-- a\nb --> one\n- two", ("one", "two")),
+            ("<!--> one -->", ("one -->",)),
+            ("- one\n<!-- a -->\n- two", ("one", "two")),
+            ("- one <!-- a\n- two -->", ("one <!-- a", "two -->")),
+            ("- `<!-- a -->`", ("`<!-- a -->`",)),
+            ("- <!-- a --> one <!-- b -->", ("<!-- a --> one <!-- b -->",)),
+            ("> <!--\n- two", ("> <!--", "two")),
+            ("```\n<!--\n```\n- two", ("``` <!-- ```", "two")),
+        ],
+    )
+    def test_what_people_see_stays(self, text: str, kept: tuple[str, ...]) -> None:
+        """O7 O75: a criterion that somebody could see is never left out."""
+        assert criteria(text) == kept
+
+    @pytest.mark.parametrize(
+        "begin", ["  <!--", "   <!-- x", "\t<!--", "     <!--", "- <!--", "1. <!--", "- one\n  <!--"]
+    )
+    def test_one_that_a_list_item_may_end(self, begin: str) -> None:
+        """O75: what stands in it is content, and no heading in it begins a section, now or later."""
+        found = read_sections(
+            f"# Scope\n{begin}\n- two\n# Acceptance criteria\n- three\n-->\n{FOUR.format('- x')}"
+        )
+        assert found.acceptance_criteria == ()
+        assert found.problem == ("p",)
+        text = " ".join(found.scope)
+        assert "two" in text
+        assert "three" in text
+
+
 class TestFences:
     @pytest.mark.parametrize("fence", ["```", "~~~", "````", "```python"])
     def test_no_heading_inside(self, fence: str) -> None:

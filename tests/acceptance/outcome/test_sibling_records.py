@@ -18,7 +18,7 @@ from tests.support.outcomes import CRITERION, ISSUE, OTHER_COMMIT, POLICY_DIGEST
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from skill_effectiveness.acceptance.outcome.records import CheckResult
+    from skill_effectiveness.acceptance.outcome.records import CheckResult, Edge
     from tests.support.outcomes import Bench
 
 COMMAND = {
@@ -276,6 +276,117 @@ class TestItems:
         assert refused(attempted, decision=decision, item="check") == "evidence_receipt_not_found"
         shown = {"decision": decision, "item": "none", "record": record}
         assert refused(attempted, **shown) == "evidence_receipt_not_found"
+
+    def test_parts_that_would_go_unread(self, attempted: Bench) -> None:
+        """O79: every part that is named is part of one receipt."""
+        decision = attempted.journalled(attempted.decision())
+        record = stored(attempted, COMMAND, "command_recorded")
+        for shown in (
+            {"decision": decision, "record": record},
+            {"item": "check", "record": record},
+            {"milestone": "r-1", "decision": decision},
+            {"milestone": "r-1", "item": "check"},
+            {},
+        ):
+            assert refused(attempted, **shown) == "evidence_receipt_not_found"
+
+    @pytest.mark.parametrize("member", [{"receipt": "r"}, {"environment": "prod"}])
+    def test_what_is_of_another_family(self, attempted: Bench, member: dict[str, str]) -> None:
+        decision = attempted.journalled(attempted.decision())
+        new = NewEdge(
+            issue=ISSUE,
+            commit=None,
+            family="qualification",
+            shown=Shown(decision=decision),
+            checkout=attempted.repository,
+            **member,
+        )
+        with attempted.desk() as desk, pytest.raises(OutcomeError, match="evidence_receipt_not_found"):
+            add_edge(desk, new, attempted.around)
+
+
+class TestReplaced:
+    """A receipt was the latest when its edge was recorded; whether it is, the same journal says later."""
+
+    def state(self, bench: Bench, edge: Edge) -> tuple[str, ...]:
+        revision = bench.commit()
+        before = bench.close(execute=False)
+        bench.submit(edge)
+        assert bench.row(revision).reasons == before.reasons
+        assert (bench.close().closed, before.may) in {(True, True), (False, False)}
+        return before.reasons
+
+    def test_a_decision(self, attempted: Bench) -> None:
+        """O39 O79: the gate changed its mind, and nobody recorded an edge of that."""
+        edge = attempted.qualify(decision=attempted.journalled(attempted.decision()))
+        assert attempted.submit(edge).grading.state.value == "accepted"
+        attempted.journalled(attempted.decision(decision="rejected"))
+        assert self.state(attempted, edge) == (
+            "missing_verifier",
+            "missing_falsifier",
+            f"unevidenced_criterion:{CRITERION}",
+        )
+
+    def test_back_again(self, attempted: Bench) -> None:
+        """O67: the same decision is the latest once more."""
+        decision = attempted.journalled(attempted.decision())
+        edge = attempted.qualify(decision=decision)
+        attempted.submit(edge)
+        attempted.journalled(attempted.decision(decision="rejected"))
+        attempted.journalled(decision)
+        assert self.state(attempted, edge) == ()
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"gate": "beforeMerge"},
+            {"head": OTHER_COMMIT},
+            {"policy": {"digest": "sha256:" + "0" * 64, "absent": False}},
+        ],
+    )
+    def test_a_decision_about_something_else(self, attempted: Bench, other: dict[str, Any]) -> None:
+        """O79: takes the place of none."""
+        edge = attempted.qualify(decision=attempted.journalled(attempted.decision()))
+        attempted.submit(edge)
+        attempted.journalled(attempted.decision(decision="rejected", **other))
+        assert self.state(attempted, edge) == ()
+
+    def test_a_record(self, attempted: Bench) -> None:
+        """O39 O79: the item was run again; what came of it is not the receipt's to say."""
+        decision = attempted.journalled(attempted.decision())
+        record = stored(attempted, COMMAND, "command_recorded")
+        edge = attempted.qualify(decision=decision, item="check", record=record)
+        attempted.submit(edge)
+        stored(attempted, COMMAND, "command_recorded", attempt=2)
+        assert f"unevidenced_criterion:{CRITERION}" in self.state(attempted, edge)
+
+    def test_a_record_of_another_item(self, attempted: Bench) -> None:
+        """O79: takes the place of none."""
+        decision = attempted.journalled(attempted.decision())
+        edge = attempted.qualify(
+            decision=decision, item="check", record=stored(attempted, COMMAND, "command_recorded")
+        )
+        attempted.submit(edge)
+        stored(attempted, REVIEW, "evidence_added")
+        assert self.state(attempted, edge) == ()
+
+    def test_a_journal_that_was_changed_since(self, attempted: Bench) -> None:
+        """O79: decides nothing, whatever it said while it was whole; to show a claim it is not needed."""
+        edge = attempted.qualify(decision=attempted.journalled(attempted.decision()))
+        attempted.submit(edge)
+        journal = attempted.store / "closeout" / "journal" / "000001.jsonl"
+        journal.write_bytes(journal.read_bytes().replace(b"accepted", b"rejected"))
+        before = attempted.rows("claim_graded")
+        for act in (
+            lambda: attempted.close(execute=False),
+            attempted.close,
+            lambda: attempted.submit(edge),
+        ):
+            with pytest.raises(OutcomeError) as caught:
+                act()
+            assert (caught.value.message, caught.value.undecidable) == ("journal_broken", True)
+        assert attempted.rows("claim_graded") == before
+        assert attempted.row(attempted.commit()).state.value == "accepted"
 
 
 class TestMilestones:

@@ -105,6 +105,17 @@ class TestUnsafe:
         assert not bench.store.exists()
 
     @both
+    def test_a_link_that_leads_into_a_checkout(self, bench: Bench, write: bool) -> None:  # noqa: FBT001 - a case
+        """Whatever its path says: the work that is judged could reach it there."""
+        inside = bench.base / "checkout" / "sub"
+        inside.mkdir(parents=True)
+        (bench.base / "checkout" / ".git").mkdir()
+        (bench.base / "link").symlink_to(inside)
+        bench.elsewhere = bench.base / "link" / "new" / "store"
+        assert refused(bench, write=write) == "store_unsafe"
+        assert list(inside.iterdir()) == []
+
+    @both
     def test_open_to_others(self, bench: Bench, write: bool) -> None:  # noqa: FBT001 - a case
         bench.attempt()
         bench.store.chmod(0o750)
@@ -210,6 +221,16 @@ class TestWriting:
         assert bench.ledger().gradings(key) == before.gradings(key)
         bench.submit(edge, false_greens=("x",))
         assert bench.row().state.value == "failed"
+
+    @pytest.mark.parametrize("name", ["lock.holder", ".journal.lock.holder"])
+    def test_a_disk_too_full_for_a_lock(self, bench: Bench, name: str) -> None:
+        """O69: the store is as safe as it was, so nobody is told to take another."""
+        edge = bench.good()
+        full = Injection("write", errno.ENOSPC, about=lambda path: name in path.rsplit("/", 1)[-1])
+        with pytest.raises(OutcomeError) as caught:
+            Bench(bench.base, FaultFs(RealFs(), full)).submit(edge)
+        assert caught.value.message == "claim_not_recorded"
+        assert "--store" not in caught.value.sentence
 
     def test_an_edge_on_a_full_disk(self, bench: Bench) -> None:
         bench.attempt()

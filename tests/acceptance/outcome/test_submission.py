@@ -445,3 +445,15 @@ def test_what_a_caller_may_give(data: bytes, told: str) -> None:
     with pytest.raises(OutcomeError) as caught:
         read_citations(data)
     assert (caught.value.code, caught.value.message) == (OutcomeCode.CLAIM_INVALID, told)
+
+
+def test_more_criteria_than_can_be_cited(bench: Bench) -> None:
+    """O69: an error of the input, told as what it is; one fewer is graded and stored."""
+    edge = bench.good()
+    usual = BODY.replace(f"- [ ] {CRITERION}", "{}")
+    bench.put(usual.format("\n".join(f"- c{number}" for number in range(1_001))))
+    with pytest.raises(OutcomeError) as caught:
+        bench.submit(edge)
+    assert (caught.value.message, caught.value.undecidable) == ("record_invalid at /issue", False)
+    bench.put(usual.format("\n".join(f"- c{number}" for number in range(1_000))))
+    assert len(bench.submit(edge).grading.reasons) == 1_000

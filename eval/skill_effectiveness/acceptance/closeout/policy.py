@@ -48,6 +48,7 @@ _ENTERED_MOST: Final = 4096
 """A few files that import each other under many names could ask for more work than there is time."""
 POLICY_BYTES_MOST: Final = 4_194_304
 SKILL_BYTES_MOST: Final = 134_217_728
+SKILL_NAMES_MOST: Final = 262_144
 EXEC_CHARACTERS_MOST: Final = 16_777_216
 ITEMS_MOST: Final = 4096
 """What is read or kept of a policy together: a few small files can stand for more than a machine holds."""
@@ -124,6 +125,7 @@ class _Loading:
     entered: int = 0
     policy_bytes: int = 0
     skill_bytes: int = 0
+    skill_names: int = 0
     exec_characters: int = 0
 
     def enter(self, path: str, prefix: str, chain: tuple[str, ...]) -> None:
@@ -216,6 +218,10 @@ class _Loading:
         self.skills.add(path)
         folder, place = path.removesuffix(f"/{SKILL_FILE}"), found.place.rpartition("/")[0]
         for below in self.tree.below(place):
+            # Skills inside skills have their files looked at once for each.
+            self.skill_names += 1
+            if self.skill_names > SKILL_NAMES_MOST:
+                raise PolicyError(f"{shown}: the skills hold more than {SKILL_NAMES_MOST} names together")
             self._take_skill_file(f"{folder}/{below.path}", f"{place}/{below.path}", below.kind)
 
     def _take_skill_file(self, path: str, place: str, kind: EntryKind) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skill_effectiveness.acceptance.loop.command_words import split_words
+from skill_effectiveness.acceptance.loop.texts import is_text
 from skill_effectiveness.acceptance.loop.tree_files import segments
 from skill_effectiveness.acceptance.loop.verdict import Verdict, invalid, judge_verdict
 from skill_effectiveness.acceptance.loop.words import VerdictFault, VerdictWord
@@ -32,6 +33,12 @@ class Measurement:
     passed: bool
     word: str = ""
     feedback: str = ""
+
+    @property
+    def sound(self) -> bool:
+        """Whether its members are what they are declared to be: "no" is true in Python."""
+        passed: object = self.passed
+        return isinstance(passed, bool) and is_text(self.word) and is_text(self.feedback)
 
 
 Condition = Callable[["StateView"], "bool | Measurement"]

@@ -186,7 +186,7 @@ def read_config(data: bytes, path: Path | None = None) -> Configuration:
         read = validate(JobList, document) if listed else validate(FlatJob, document)
     except (StrictError, DocumentError) as error:
         first = error.faults[0]
-        raise LoopRefusedError(f"config: {first.where} {_lower(first.sentence)}") from None
+        raise LoopRefusedError(f"config: {first.where or '/'} {_lower(first.sentence)}") from None
     if not read.repo.startswith("/") or "\0" in read.repo:
         raise LoopRefusedError("config: /repo has to be an absolute path")
     defaults = _given(document.get("defaults", {}))
@@ -237,7 +237,8 @@ def _demand_runnable(keys: JobKeys, reviewer: AgentKeys | None) -> tuple[tuple[s
     """
     if reviewer is None and not keys.checks:
         raise LoopRefusedError("nothing decides; give it a reviewer or a check")
-    if "\0" in keys.task or any("\0" in each for each in keys.constraints):
+    texts = (keys.task, *keys.constraints, *(each for each in keys.checks if isinstance(each, str)))
+    if any("\0" in each for each in texts):
         raise LoopRefusedError("a text holds a NUL character")
     for agent in (keys.worker,) if reviewer is None else (keys.worker, reviewer):
         demand_prompt_word(agent.command, agent.args)

@@ -222,6 +222,7 @@ class EventLog:
         self._around = root.around
         self._run = run
         self._observer = observer
+        self._broken = False
         try:
             self._journal = FileJournal.open(root, EVENTS, state=None)
         except EvidenceError as error:
@@ -251,9 +252,13 @@ class EventLog:
             "ts": row_time(self._around.now()),
             **members,
         }
+        if self._broken:
+            # There may be room again, but whoever reads the log would not see that an event is missing.
+            raise EventNotWrittenError
         try:
             self._journal.append([row])
         except EvidenceError as error:
+            self._broken = True
             raise EventNotWrittenError from error
         self._observer(row)
 

@@ -21,7 +21,7 @@ from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.laying import drop_empty
 from skill_effectiveness.evidence.pointer import printable
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
-from skill_effectiveness.evidence.signals import Terminated
+from skill_effectiveness.evidence.signals import Terminated, TerminationWindow
 from skill_effectiveness.execution import SessionFolders
 from skill_effectiveness.execution.git import Git
 from skill_effectiveness.execution.session import base_folder
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 REFS: Final = "refs/closedloop"
 INTERRUPTED: Final = "interrupted"
 MOVED: Final = "the repository was moved by someone else"
+HIDDEN: Final = (
+    "the working tree holds something else than HEAD that git status does not show (a sparse checkout, or files "
+    'marked assume-unchanged or skip-worktree); undo that, or use "isolate": true'
+)
 _INDEX: Final = "index"
 
 
@@ -171,35 +175,48 @@ class JobRun:
         """
         if not self._assignment.isolate:
             end = self._guarded(self.site_top)
-            if end.outcome is not Outcome.PASSED and self._assignment.settings.job is not None:
+            worked = self._place is not None and self._assignment.settings.job is not None
+            if end.outcome is not Outcome.PASSED and worked:
                 told = f"{end.reason}; its edits stay in the working tree"
                 end = replace(end, worktree=printable(str(self.site_top)), reason=told)
             return self._told(end)
+        worktree = self._placed()
+        return self._over(self._guarded(worktree.path, worktree), worktree)
+
+    def _over(self, end: JobEnd, worktree: PlacedWorktree) -> JobEnd:
+        """Clean up, and write down what became of the job; a signal that comes meanwhile waits for that."""
+        over = end
         try:
-            worktree = self._made()
-        except (EvidenceError, WorktreeError) as error:
-            told = f"aborted: no worktree could be made: {error}"
-            return self._told(JobEnd(Outcome.ABORTED, reason=told))
-        end = self._guarded(worktree.path)
-        return self._told(self._cleaned(end, worktree))
+            with TerminationWindow(insist=False):
+                over = self._told(self._cleaned(end, worktree))
+        except (KeyboardInterrupt, Terminated) as signal:
+            over = replace(over, interruption=signal)
+        return over
 
     @property
     def site_top(self) -> Path:
         """The working tree of the user."""
         return self._site.repository.top
 
-    def _made(self) -> PlacedWorktree:
+    def _placed(self) -> PlacedWorktree:
         site = self._site
         parent = base_folder(site.around, None) / f"closedloop-{site.run}"
-        PrivateRoot.create(parent, RootKind.REPO, around=site.around, checkout=None).close()
         name = self._assignment.settings.job or "job"
-        worktree = PlacedWorktree(self._git, parent / name, self._line.tip, site.around)
-        worktree.make()
-        return worktree
+        return PlacedWorktree(self._git, parent / name, self._line.tip, site.around)
 
-    def _guarded(self, path: Path) -> JobEnd:
-        """Work; whatever happens becomes the end of the job."""
+    def _made(self, worktree: PlacedWorktree) -> None:
+        around = self._site.around
         try:
+            PrivateRoot.create(worktree.path.parent, RootKind.REPO, around=around, checkout=None).close()
+            worktree.make()
+        except (EvidenceError, WorktreeError) as error:
+            raise AbortedError(f"no worktree could be made: {error}") from error
+
+    def _guarded(self, path: Path, worktree: PlacedWorktree | None = None) -> JobEnd:
+        """Work, in a worktree that is made first; whatever happens becomes the end of the job."""
+        try:
+            if worktree is not None:
+                self._made(worktree)
             return self._worked(path)
         except AbortedError as error:
             return JobEnd(Outcome.ABORTED, self._attempts, reason=f"aborted: {error}")
@@ -244,8 +261,9 @@ class JobRun:
         """
         line = self._line
         tree.measure()
-        if tree.start != self._site.repository.head or tree.written() != tree.tree_of(line.in_tree):
-            raise AbortedError(MOVED)
+        head = self._site.repository.head
+        if tree.start != head or tree.written() != tree.tree_of(line.in_tree):
+            raise AbortedError(HIDDEN if tree.start == head == line.in_tree else MOVED)
         if line.tip != line.in_tree:
             tree.ask("read-tree", "-m", "-u", line.in_tree, line.tip)
             line.in_tree = line.tip
@@ -267,6 +285,10 @@ class JobRun:
     def _cleaned(self, end: JobEnd, worktree: PlacedWorktree) -> JobEnd:
         """Remove the worktree of a job that did not pass, unless it is to stay."""
         path = printable(str(worktree.path))
+        if not worktree.made:
+            # It never was, so there is nothing to tell.
+            drop_empty(self._site.around.fs, worktree.path.parent)
+            return end
         if end.outcome is Outcome.PASSED or self._site.keep:
             return replace(end, worktree=path)
         certain = worktree.remove()

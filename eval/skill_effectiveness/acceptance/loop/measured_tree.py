@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.acceptance.loop.errors import AbortedError
-from skill_effectiveness.evidence.canonical import digest_bytes, digest_chunks, digest_object
-from skill_effectiveness.evidence.chunks import file_chunks
+from skill_effectiveness.acceptance.loop.marks import file_digest, folder_digest
+from skill_effectiveness.evidence.canonical import digest_bytes, digest_object
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError
 from skill_effectiveness.evidence.pointer import printable
-from skill_effectiveness.evidence.tree import digest_tree
 from skill_effectiveness.execution.git import Git
 
 if TYPE_CHECKING:
@@ -215,7 +214,7 @@ class MeasuredTree:
     def _digest_file(self, place: Path) -> str:
         """The digest of one file of git's; of nothing when there is none."""
         try:
-            return digest_chunks(file_chunks(self._around.fs, None, str(place), place.name))
+            return file_digest(self._around.fs, place)
         except FileError as error:
             if error.code is FileCode.MISSING:
                 return ""
@@ -226,7 +225,7 @@ class MeasuredTree:
         places = [folder / name for folder in {self.common, self.git_folder} for name in _REFS]
         try:
             trees = [
-                digest_tree(self._around.fs, place) for place in sorted(places) if self._is_folder(place)
+                folder_digest(self._around.fs, place) for place in sorted(places) if self._is_folder(place)
             ]
         except EvidenceError:
             trees = [self._around.entropy(16).hex()]
@@ -253,10 +252,25 @@ class MeasuredTree:
         """The content as it was last measured, as a commit object; its id.
 
         Raises:
-            AbortedError: git refuses.
+            AbortedError: git refuses, or an object of it is not what its id says.
         """
         made = self.ask("commit-tree", "--no-gpg-sign", "-p", parent, "-m", message, self.written())
-        return made.strip().decode()
+        commit = made.strip().decode()
+        self._demand_sound(commit, parent)
+        return commit
+
+    def _demand_sound(self, commit: str, parent: str) -> None:
+        """Demand that the objects of a commit, its parent's apart, are what their ids say.
+
+        Git does not write an object that it has already, nor look at its bytes when it checks it out; and
+        whoever works here can have put one there with others. It does look when it is asked for the object
+        behind the object.
+        """
+        listed = self.ask("rev-list", "--objects", "--no-object-names", commit, f"^{parent}").split()
+        asked = b"".join(each + b"^{object}\n" for each in listed)
+        answered = self.ask("cat-file", "--batch-check=%(objectname)", stdin=asked)
+        if answered.split() != listed:
+            raise AbortedError("an object of the repository is not what its id says; see git fsck")
 
     def difference(self, before: str, after: str) -> str:
         """The difference of two trees as text, for people.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.acceptance.loop.errors import LoopRefusedError
 from skill_effectiveness.acceptance.loop.limits import FEEDBACK_BYTES, PROMPT_BYTES
-from skill_effectiveness.acceptance.loop.texts import head_and_tail
+from skill_effectiveness.acceptance.loop.texts import head_and_tail, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ def compose(
         mark: a word that nobody could foresee.
 
     Raises:
-        LoopRefusedError: it is longer than a prompt may be, or holds a NUL character.
+        LoopRefusedError: it is longer than a prompt may be, holds a NUL character or has no UTF-8 form.
     """
     # Not the bare text: what begins with a dash would be an option to the program.
     parts = [f"## Task\n{instruction}", *material]
@@ -98,7 +98,11 @@ def compose(
     prompt = "\n\n".join(parts)
     if "\0" in prompt:
         raise LoopRefusedError("the prompt holds a NUL character")
-    size = len(prompt.encode("utf-8", "replace"))
+    if not is_text(prompt):
+        raise LoopRefusedError(
+            "the prompt or a path in it has no UTF-8 form; rename the folder or set TMPDIR"
+        )
+    size = len(prompt.encode())
     if size > PROMPT_BYTES:
         raise LoopRefusedError(
             f"the prompt has {size} bytes, and {PROMPT_BYTES} is the most; shorten the context"

@@ -37,12 +37,13 @@ from skill_effectiveness.acceptance.loop.repository import (
 )
 from skill_effectiveness.acceptance.loop.steps import StepStore
 from skill_effectiveness.acceptance.loop.summary import SUMMARY, JobSummary, RunSummary
+from skill_effectiveness.acceptance.loop.texts import is_text
 from skill_effectiveness.acceptance.loop.words import EXITS, Outcome
 from skill_effectiveness.acceptance.loop.workplace import Settings
 from skill_effectiveness.evidence.canonical import digest_text
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.pointer import printable
-from skill_effectiveness.evidence.signals import Terminated
+from skill_effectiveness.evidence.signals import Terminated, TerminationWindow
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.execution.git import Git
 from skill_effectiveness.execution.worktree import sweep_worktrees
@@ -244,6 +245,8 @@ def _carried_out(run: OpenRun, repository: Repository, loaded: Configuration, *,
             end = JobRun(site, assignment_of(job, workflow_of(job)), line).carry_out()
             run.attempts += end.attempts
             run.jobs.append(end.summary(job.name))
+            if end.interruption is not None:
+                end = JobEnd(Outcome.ABORTED, reason=f"aborted: {INTERRUPTED}")
             if end.outcome is not Outcome.PASSED:
                 break
         _tell_unreached(run, names)
@@ -253,7 +256,20 @@ def _carried_out(run: OpenRun, repository: Repository, loaded: Configuration, *,
         end = JobEnd(Outcome.ABORTED, reason=f"aborted: {INTERRUPTED}")
     unreached = names[len(run.jobs) :]
     run.jobs += [JobSummary(name=name, outcome=Outcome.NOT_RUN) for name in unreached]
-    return run.finished(end.outcome, end.reason)
+    summary, _ = _finished(run, end)
+    return summary
+
+
+def _finished(run: OpenRun, end: JobEnd) -> tuple[RunSummary, BaseException | None]:
+    """Write down that a run is over; a signal that comes meanwhile is too late to change that."""
+    summary: RunSummary | None = None
+    late: BaseException | None = None
+    try:
+        with TerminationWindow(insist=False):
+            summary = run.finished(end.outcome, end.reason)
+    except (KeyboardInterrupt, Terminated) as signal:
+        late = signal
+    return run.finished(end.outcome, end.reason) if summary is None else summary, late
 
 
 def _tell_unreached(run: OpenRun, names: Sequence[str]) -> None:
@@ -288,8 +304,8 @@ def execute(
     around = Surroundings.real() if around is None else around
     place = Path(worktree)
     place = place if place.is_absolute() else Path.cwd() / place
-    if not task.strip() or "\0" in task:
-        raise LoopRefusedError("the task is blank or holds a NUL character")
+    if not task.strip() or "\0" in task or not is_text(task):
+        raise LoopRefusedError("the task is blank, holds a NUL character or has no UTF-8 form")
     if isinstance(timeout_seconds, bool) or not 0 < timeout_seconds <= LONGEST_SECONDS:
         raise LoopRefusedError("timeout_seconds has to be a positive number of seconds, a year at most")
     repository = repository_at(place, around)
@@ -307,7 +323,7 @@ def _executed(run: OpenRun, repository: Repository, assignment: Assignment) -> R
     site = Site(run.run, repository, None, run.log, run.steps, run.around)
     end = JobRun(site, assignment, Line(repository.head, repository.head)).carry_out()
     run.attempts = end.attempts
-    summary = run.finished(end.outcome, end.reason)
-    if end.interruption is not None:
-        raise end.interruption
+    summary, late = _finished(run, end)
+    if (interruption := end.interruption or late) is not None:
+        raise interruption
     return RunResult(Outcome(summary.outcome), run.run, end.attempts, summary.seconds, summary.reason)

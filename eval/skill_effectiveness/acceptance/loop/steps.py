@@ -127,17 +127,17 @@ def _content(fs: FileSystem, found: Found) -> bytes:
 
 def _collision(files: Files) -> OutputFault | None:
     """Two names that differ in case alone cannot both be kept everywhere."""
-    prefixes = {
-        str(parent) for path in files for parent in (PurePosixPath(path), *PurePosixPath(path).parents)
-    }
-    return None if len({prefix.casefold() for prefix in prefixes}) == len(prefixes) else OutputFault.NAME
+    return None if len(_apart(files)) == len(files) else OutputFault.NAME
 
 
 def _apart(files: Files) -> Files:
     """As many files as can be kept beside each other."""
     apart: Files = {}
+    taken: dict[str, str] = {}
     for path, data in files.items():
-        if _collision({**apart, path: data}) is None:
+        prefixes = [path, *(str(parent) for parent in PurePosixPath(path).parents)]
+        if all(taken.get(prefix.casefold(), prefix) == prefix for prefix in prefixes):
+            taken |= {prefix.casefold(): prefix for prefix in prefixes}
             apart[path] = data
     return apart
 

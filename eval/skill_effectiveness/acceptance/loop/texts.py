@@ -7,8 +7,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from skill_effectiveness.evidence.strict import LONE_SURROGATE
+
 _GAP: Final = "\n[… {bytes} bytes left out …]\n"
 _GAP_ROOM: Final = 48
+
+
+def is_text(value: object) -> bool:
+    """Whether something is text that has a UTF-8 form: no name of a file that is no text."""
+    return isinstance(value, str) and not LONE_SURROGATE.search(value)
 
 
 def readable(data: bytes) -> str:

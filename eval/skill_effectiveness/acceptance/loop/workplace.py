@@ -126,7 +126,10 @@ class Workplace:
         ctx = RunContext(task, self.tree.path, LONE, "", self, lone)
         result = self.carry_out(workflow, ctx)
         if result.attempts:
-            return result
+            # A step after the last loop that failed: the attempts were measured, and the whole did not pass.
+            failed = not result.ok and result.outcome is None
+            told = f"a step after the loop did not pass ({result.reason.value})"
+            return replace(result, outcome=Outcome.EXHAUSTED, told=told) if failed else result
         outcome = Outcome.PASSED if result.ok else Outcome.EXHAUSTED
         if not result.ok:
             lone.words.append(("body", result.reason.value))
@@ -241,21 +244,21 @@ class Workplace:
             )
             return replace(condition(view), feedback=told)
         try:
-            answer = condition(view)
+            answer: object = condition(view)
         except AbortedError:
             raise
         except Exception as error:
             raise AbortedError(f"a condition raised {type(error).__name__}") from error
-        if isinstance(answer, Measurement):
-            return answer if answer.word else replace(answer, word=str(answer.passed))
-        if not isinstance(answer, bool):
-            raise AbortedError("a condition answered with neither a bool nor a Measurement")
-        return Measurement(answer, str(answer))
+        if isinstance(answer, bool):
+            return Measurement(answer, str(answer))
+        if not isinstance(answer, Measurement) or not answer.sound:
+            raise AbortedError("a condition answered with neither a bool nor a sound Measurement")
+        return answer if answer.word else replace(answer, word=str(answer.passed))
 
     def _moved(self) -> bool:
-        """Measure again; whether the working tree, its index or HEAD is another than before."""
+        """Measure again; whether the tree, its index, HEAD or a protected place is another than before."""
         before, self.standing = self.standing, self.measure()
-        return not self.standing.same_place(before)
+        return not self.standing.same_place(before) or self.guard.mark() != self._guarded
 
     # Attempts.
 

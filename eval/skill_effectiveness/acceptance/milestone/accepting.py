@@ -188,7 +188,7 @@ def _check(run: Run, checked: _Checked, order: AcceptOrder) -> str:
     )
     if not good:
         told = "A required command did not pass at the node's head, or left files that git does not ignore."
-        raise Stopped(Stop(Outcome.NOT_ACCEPTED, StopCode.UNIT_CHECK_FAILED, told))
+        raise Stopped(Stop(Outcome.REFUSED, StopCode.UNIT_CHECK_FAILED, told))
     return call
 
 

@@ -95,6 +95,11 @@ ANSWER_BYTES: Final = 65_536
 """Largest answer that is read: rows hold what it says, some of it twice, and a row has a limit of its own."""
 
 
+def answer_bytes(text: str) -> bytes:
+    """The bytes of an answer, whatever half characters a model put into it."""
+    return text.encode(errors="surrogatepass")
+
+
 class AnswerInvalidError(Exception):
     """An answer is not one; the text is the reason, in our words only."""
 
@@ -105,7 +110,7 @@ def read_answer(text: str, asked: Asked) -> Answer:
     Raises:
         AnswerInvalidError: it is not the asked object, or contradicts itself or what was asked.
     """
-    if len(text.encode()) > ANSWER_BYTES:
+    if len(answer_bytes(text)) > ANSWER_BYTES:
         raise AnswerInvalidError("the answer is larger than 64 KiB")
     try:
         answer = validate(Answer, one_json_object(text, allow_json_fence=asked.json_fence))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from skill_effectiveness.acceptance.milestone.answers import ANSWER_BYTES
+from skill_effectiveness.acceptance.milestone.answers import ANSWER_BYTES, answer_bytes
 from skill_effectiveness.acceptance.milestone.words import NOT_OBSERVED, Purpose, Role, RowType
-from skill_effectiveness.evidence.canonical import digest_object, digest_text
+from skill_effectiveness.evidence.canonical import digest_bytes, digest_object, digest_text
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.providers import (
@@ -66,6 +66,7 @@ class CallOrder:
         about: further members of both rows.
         resume_of: the call that it continues.
         qa: whether it is a QA call; part of the input digest.
+        reads: an executor that only has to look, and sees more than its own folder then.
         after: looks at what the call left before its completed row is written; further members of that row.
     """
 
@@ -79,12 +80,14 @@ class CallOrder:
     about: Mapping[str, Any] = field(default_factory=dict)
     resume_of: str | None = None
     qa: bool = False
+    reads: bool = False
     after: Callable[[CallOutcome], dict[str, Any]] = nothing_more
 
     @property
     def kind(self) -> CallKind:
         """The kind of call."""
-        return CallKind.WORK if self.role is Role.EXECUTOR else CallKind.READ
+        works = self.role is Role.EXECUTOR and not self.reads
+        return CallKind.WORK if works else CallKind.READ
 
     def input_digest(self) -> str:
         """What makes it the call it is."""
@@ -126,7 +129,7 @@ class CallDone:
 
 def read_form(text: str, model: type[ModelT], *, json_fence: bool = False) -> ModelT | None:
     """The one object in an answer's text, if it is of a form and not too large."""
-    if len(text.encode()) > ANSWER_BYTES:
+    if len(answer_bytes(text)) > ANSWER_BYTES:
         return None
     try:
         return validate(model, one_json_object(text, allow_json_fence=json_fence))
@@ -205,14 +208,15 @@ class CallDesk:
 
     def _complete(self, call: str, order: CallOrder, outcome: CallOutcome) -> CallDone:
         run = self._run
-        if outcome.answer is not None:
-            run.folder.keep(outcome.answer.encode(), CALLS, call, ANSWER)
+        answer = None if outcome.answer is None else answer_bytes(outcome.answer)
+        if answer is not None:
+            run.folder.keep(answer, CALLS, call, ANSWER)
         if outcome.recording is not None:
             run.folder.keep(outcome.recording.stdout, CALLS, call, STREAM)
         body: dict[str, Any] = {
             **order.about,
             **order.after(outcome),
-            "answer_digest": None if outcome.answer is None else digest_text(outcome.answer),
+            "answer_digest": None if answer is None else digest_bytes(answer),
             "call": call,
             "ending": outcome.ending.value,
             "milliseconds": outcome.latency_ms,

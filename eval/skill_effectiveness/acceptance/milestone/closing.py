@@ -70,10 +70,13 @@ def close(site: Site, name: str, *, recorded: bool = False) -> Ended:
 
     Raises:
         MilestoneError: `run_ended`; those of `open_run`; `git_failed`, `row_not_written`.
+        Stopped: `close_unverified`: what stands does not let it close, and nothing is recorded.
     """
     with open_run(site, name, "close the milestone") as run:
         _demand_open(run)
         closing = Closing(run)
+        if recorded:
+            closing.demand_standing()
         return _ended(run, closing.record_standing if recorded else closing.close)
 
 
@@ -203,15 +206,28 @@ class Closing:
         told = "The target moved before the close was recorded, three times; let it rest."
         raise escalated(StopCode.CLOSE_UNVERIFIED, told)
 
+    def demand_standing(self) -> None:
+        """Return only if the newest gate and V let the milestone close now.
+
+        Raises:
+            Stopped: `close_unverified`.
+        """
+        reason = self._unverified(newest_gate(self._run), self._newest_verdict(), target_tip(self._run))
+        if reason is not None:
+            told = f"Nothing was closed: {reason}."
+            raise Stopped(Stop(Outcome.REFUSED, StopCode.CLOSE_UNVERIFIED, told, carries={"why": reason}))
+
     def record_standing(self) -> Ended:
         """Close on the newest gate and V; nothing is made.
 
         Raises:
             Stopped: `close_unverified`, `audit_mismatch`.
         """
+        return self._record(newest_gate(self._run), self._newest_verdict())
+
+    def _newest_verdict(self) -> Verdict | None:
         row = self._run.rows.newest(RowType.CROSSCHECK)
-        verdict = None if row is None else validate(Verdict, row.body["verdict"])
-        return self._record(newest_gate(self._run), verdict)
+        return None if row is None else validate(Verdict, row.body["verdict"])
 
     def first_round(self, judged: GateJudgement) -> Verdict:
         """V of the gate's range: the one that stands, else that of round 1.
@@ -236,16 +252,8 @@ class Closing:
     def _record(self, judged: GateJudgement | None, verdict: Verdict | None) -> Ended:
         """Write the close, or say why there is none."""
         run = self._run
-        final = run.rows.newest(RowType.REVIEWER_FINAL)
-        evidence = CloseEvidence(
-            run.milestone,
-            judged,
-            verdict,
-            imported=run.facts.started.body.get("imported") is True,
-            reviewer_final=None if final is None else final.body,
-        )
         tip = target_tip(run)
-        reason = judge_close(evidence, tip)
+        reason = self._unverified(judged, verdict, tip)
         if reason is not None or judged is None:
             told = f"Nothing was closed: {reason}."
             raise escalated(StopCode.CLOSE_UNVERIFIED, told, why=reason)
@@ -268,6 +276,19 @@ class Closing:
         value = {"outcome": Outcome.CLOSED.value, **body}
         value["crosscheck"] = None if verdict is None else verdict.plain()
         return Ended(Outcome.CLOSED, None, value)
+
+    def _unverified(self, judged: GateJudgement | None, verdict: Verdict | None, tip: str) -> str | None:
+        """Why this evidence does not let the milestone close at a tip."""
+        run = self._run
+        final = run.rows.newest(RowType.REVIEWER_FINAL)
+        evidence = CloseEvidence(
+            run.milestone,
+            judged,
+            verdict,
+            imported=run.facts.started.body.get("imported") is True,
+            reviewer_final=None if final is None else final.body,
+        )
+        return judge_close(evidence, tip)
 
     def _seq(self, kind: RowType) -> int | None:
         row = self._run.rows.newest(kind)

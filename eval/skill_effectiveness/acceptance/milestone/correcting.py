@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from skill_effectiveness.acceptance.milestone.calls import CallDesk, CallDone, CallOrder, read_form
+from skill_effectiveness.acceptance.milestone.calls import CALLS, CallDesk, CallDone, CallOrder, read_form
 from skill_effectiveness.acceptance.milestone.correction import (
     CorrectionPlan,
     ExplorerAnswer,
@@ -39,6 +39,7 @@ from skill_effectiveness.acceptance.milestone.packets import (
 )
 from skill_effectiveness.acceptance.milestone.passes import state_of_ending
 from skill_effectiveness.acceptance.milestone.prior import Prior
+from skill_effectiveness.acceptance.milestone.repository import PRIVATE_FOLDER
 from skill_effectiveness.acceptance.milestone.store import not_written
 from skill_effectiveness.acceptance.milestone.verdict import AuthorRecord, Verdict
 from skill_effectiveness.acceptance.milestone.words import (
@@ -50,13 +51,17 @@ from skill_effectiveness.acceptance.milestone.words import (
     Word,
 )
 from skill_effectiveness.evidence.documents import validate
+from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.fsops import closing
+from skill_effectiveness.evidence.laying import is_there, lay_file, lay_folder
 from skill_effectiveness.execution import SessionFolders
 from skill_effectiveness.execution.worktree import PlacedWorktree, WorktreeError
 from skill_effectiveness.providers import CallKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from skill_effectiveness.acceptance.milestone.gate import GateJudgement
     from skill_effectiveness.acceptance.milestone.rows import JournalRow
@@ -258,9 +263,30 @@ class Correction:
             call, answer = self._ask_executor(worktree, self._fix_prompt(), None)
         while answer.state == "needs_research":
             told = self._research(answer.question)
-            packet, earlier = self._desk.files_of(str(call))
+            packet, earlier = self._handed_over(worktree, str(call))
             prompt = continued(self._fix_prompt(), packet, earlier, told)
             call, answer = self._ask_executor(worktree, prompt, call)
+
+    def _handed_over(self, worktree: PlacedWorktree, call: str) -> tuple[Path, Path]:
+        """Where the executor finds the packet and the answer of its earlier call.
+
+        A confined one sees its worktree alone, so they are laid into the folder there that is never
+        committed; where that is not a folder any more, they are read where they lie.
+        """
+        fs, originals = self._run.site.around.fs, self._desk.files_of(call)
+        private = worktree.path / PRIVATE_FOLDER
+        folder = private / f"earlier-{self._run.site.around.entropy(8).hex()}"
+        try:
+            if not is_there(fs, private):
+                lay_folder(fs, private)
+            with reported(PRIVATE_FOLDER), closing(fs, fs.open_dir(None, str(private))):
+                lay_folder(fs, folder)
+                for original in originals:
+                    data = self._run.folder.read(CALLS, call, original.name)
+                    lay_file(fs, folder / original.name, data or b"")
+        except EvidenceError:
+            return originals
+        return folder / originals[0].name, folder / originals[1].name
 
     def _fix_answer(self, row: JournalRow) -> FixAnswer | None:
         text = self._desk.answer_of(row.body["call"])

@@ -6,11 +6,11 @@ Source: milestone.md, section 9.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from skill_effectiveness.acceptance.milestone.words import CLOSED, FindingKind
+from skill_effectiveness.acceptance.milestone.words import CLOSED, NO_NUL, FindingKind
 from skill_effectiveness.evidence.canonical import digest_object
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class FixAnswer(BaseModel):
     model_config = CLOSED
 
     state: Literal["ready", "needs_research"]
-    question: str = ""
+    question: Annotated[str, Field(pattern=NO_NUL)] = ""
     summary: str = ""
 
 
@@ -43,7 +43,7 @@ class ExplorerAnswer(BaseModel):
 
     model_config = CLOSED
 
-    answer: str
+    answer: Annotated[str, Field(pattern=NO_NUL)]
 
 
 def plan_correction(findings: Sequence[Finding]) -> CorrectionPlan:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field
 
-from skill_effectiveness.acceptance.milestone.words import CLOSED, FindingKind, Impact, Severity
+from skill_effectiveness.acceptance.milestone.words import CLOSED, NO_NUL, FindingKind, Impact, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,9 +26,9 @@ class Finding(BaseModel):
     kind: FindingKind
     severity: Severity
     impact: Impact | None
-    file: Annotated[str, Field(max_length=4096)]
+    file: Annotated[str, Field(max_length=4096, pattern=NO_NUL)]
     line: Annotated[int, Field(ge=0)]
-    text: Annotated[str, Field(min_length=1, max_length=20_000)]
+    text: Annotated[str, Field(min_length=1, max_length=20_000, pattern=NO_NUL)]
 
     @property
     def blocks(self) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from pydantic import BaseModel, Field, model_validator
 
 from skill_effectiveness.acceptance.milestone.errors import MilestoneCode, MilestoneError
-from skill_effectiveness.acceptance.milestone.words import CLOSED, QA_SURFACES, UNKNOWN_GRADE
+from skill_effectiveness.acceptance.milestone.words import CLOSED, NO_NUL, QA_SURFACES, UNKNOWN_GRADE
 from skill_effectiveness.evidence.canonical import digest_object, dump_line
 from skill_effectiveness.evidence.documents import RuleBroken, validate
 from skill_effectiveness.evidence.faults import EvidenceError
@@ -26,7 +26,7 @@ _CRITERION: Final = re.compile(r"c[1-9][0-9]{0,3}")
 _COMMIT: Final = r"^([0-9a-f]{40}|[0-9a-f]{64})$"
 
 Identifier = Annotated[str, Field(pattern=_ID)]
-Text = Annotated[str, Field(min_length=1, max_length=65_536)]
+Text = Annotated[str, Field(min_length=1, max_length=65_536, pattern=NO_NUL)]
 Argv = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=4096)], ...], Field(min_length=1)]
 CommitId = Annotated[str, Field(pattern=_COMMIT)]
 

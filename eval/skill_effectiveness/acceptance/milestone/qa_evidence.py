@@ -327,6 +327,7 @@ class _QaDesk:
                         about={"head": self._head},
                         resume_of=capture.call,
                         qa=True,
+                        reads=True,
                     )
                 ]
             )

@@ -151,12 +151,12 @@ class RowType(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a close ends; `not_accepted` is how an acceptance does, whose run goes on."""
+    """How a close ends; after `refused` there is no close, or no acceptance, and the run goes on."""
 
     CLOSED = "closed"
     ESCALATED = "escalated"
     HELD = "held"
-    NOT_ACCEPTED = "not_accepted"
+    REFUSED = "refused"
 
 
 class AuditWord(StrEnum):
@@ -194,5 +194,8 @@ SHORT_GRADE: Final = "C2"
 
 NOT_OBSERVED: Final = "not observed"
 """Written where a record would hold what an engine did not tell."""
+
+NO_NUL: Final = r"^[^\u0000]*$"
+"""Texts that become part of a prompt: some engines take it as an argument, which holds no NUL."""
 
 NOT_JUDGED: Final = "not judged"

@@ -65,8 +65,13 @@ def read_loop(folder: Path, job: str | None, around: Surroundings) -> LoopRun:
         raise _unreadable(report.sentence)
     name = _job(events, job)
     own = [event for event in events if event.get("job") == name]
-    started = _last(own, "job_started")
-    ended = _last(own, "job_finished")
+    started, ended = None, None
+    for event in own:
+        if event.get("type") == "job_started":
+            # An end before this start is not the end of what runs now.
+            started, ended = event, None
+        elif event.get("type") == "job_finished":
+            ended = event
     state = AttemptState.RUNNING
     if ended is not None:
         state = _STATES.get(str(ended.get("outcome")), AttemptState.CANCELLED)
@@ -86,10 +91,6 @@ def _job(events: list[dict[str, JsonValue]], asked: str | None) -> str:
     if asked is None and len(names) == 1:
         return names[0]
     raise _unreadable("The run has another number of such jobs than one; name it with --job.")
-
-
-def _last(events: list[dict[str, JsonValue]], kind: str) -> dict[str, JsonValue] | None:
-    return next((event for event in reversed(events) if event.get("type") == kind), None)
 
 
 def _budget(started: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:

@@ -171,7 +171,9 @@ def _foreign(model: type[_Model], data: bytes, what: str) -> _Model:
     try:
         return parse(model, data, Profile.DOCUMENT)
     except EvidenceError as error:
-        raise no_receipt(f"The {what} at {error.faults[0].where or '/'} is none of Closeout.") from error
+        fault = error.faults[0]
+        place = f" at {fault.where}" if fault.where else ""
+        raise no_receipt(f"This is no {what} of Closeout{place}: {fault.sentence}") from error
 
 
 def no_receipt(sentence: str) -> OutcomeError:

@@ -24,11 +24,11 @@ _HEADING: Final = re.compile(r" {0,3}#{1,6}(?:[ \t]+(?P<text>.*))?")
 _FENCE: Final = re.compile(r"(?P<mark>`{3,})[^`]*|(?P<other>~{3,}).*")
 _MARKER: Final = re.compile(r"(?:[-*+]|[0-9]{1,9}\.)(?:[ \t]+|$)")
 _CHECKBOX: Final = re.compile(r"\[[ xX]\](?:[ \t]+|$)")
+_COMMENT: Final = re.compile(r" {0,3}<!--")
 _COMMENT_MARK: Final = "<!--"
 _COMMENT_END: Final = "-->"
 # Its end may share the two dashes of its beginning: <!--> is a whole one.
 _WITHIN_MARK: Final = 2
-_INDENT_MOST: Final = 3
 _COMMENTS: Final = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+")
 _NAMES: Final = {name.replace("_", " "): name for name in SECTIONS}
 
@@ -98,10 +98,9 @@ class _Reader:
 
     def _hides(self, line: str, text: str) -> bool:
         """Whether a line begins a comment that surely belongs to no list item, or is one by itself."""
-        if self._unclear or not text.startswith(_COMMENT_MARK):
+        if self._unclear:
             return False
-        indent = len(line) - len(line.lstrip(" "))
-        return indent == 0 or (indent <= _INDENT_MOST and not _begins(text))
+        return line.startswith(_COMMENT_MARK) or (_COMMENT.match(line) is not None and not _begins(text))
 
     def _pass_by(self, text: str) -> None:
         """Take a line on which a comment begins or goes on; content is what stands behind its end."""

@@ -140,7 +140,7 @@ def writing(
                 Journal.open(folder, purpose=PURPOSE, state=root, name=JOURNAL, wait=LOCK_SECONDS)
             )
         except EvidenceError as error:
-            if error.code in _FULL:
+            if _is_full(error):
                 sentence = f"{error.faults[0].sentence} Nothing was stored."
                 raise OutcomeError(failed, sentence) from error
             raise _refused(error) from error
@@ -251,6 +251,12 @@ def _demand_outside(path: Path, around: Surroundings) -> None:
     if lies_in_checkout(path, around):
         sentence = "The store lies in a checkout; name a private folder outside with --store."
         raise OutcomeError(OutcomeCode.STORE_UNSAFE, sentence)
+
+
+def _is_full(error: EvidenceError) -> bool:
+    """Whether the disk took nothing any more, be it for a row or for the lock."""
+    cause = error.__cause__ if error.code is LockCode.LOCK_UNAVAILABLE else error
+    return isinstance(cause, EvidenceError) and cause.code in _FULL
 
 
 def _refused(error: EvidenceError) -> OutcomeError:
