@@ -78,6 +78,8 @@ class TestHelp:
             ("closeout",), ("closeout", "validate"), ("closeout", "run"), ("closeout", "decision"),
             ("closeout", "review"), ("closeout", "conformance"), ("closeout", "evidence"),
             ("closeout", "evidence", "add"),
+            ("closedloop",), ("closedloop", "run"), ("closedloop", "runs"), ("closedloop", "status"),
+            ("closedloop", "watch"),
             ("milestone",), ("milestone", "start"), ("milestone", "accept"), ("milestone", "gate"),
             ("milestone", "crosscheck"), ("milestone", "close"), ("milestone", "resume"),
             ("milestone", "status"), ("milestone", "report"), ("milestone", "audit"),

@@ -12,6 +12,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
+from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.fsops import RealFs
@@ -225,6 +226,24 @@ class TestProof:
             case _:
                 held = Bundle(held.path, Ed25519PrivateKey.generate())
         assert not held.verify().passed
+
+    @pytest.mark.parametrize("part", ["grading/grade.json", "events.jsonl"])
+    def test_a_part_left_out(self, whole: Bundle, tmp_path: Path, part: str) -> None:
+        """S62: the names that were sealed say what a trial has, so that nothing of it can be kept back."""
+        held = self.proof(whole, tmp_path / "D")
+        proofs = held.document(INCLUSION)
+        proofs["files"] = [one for one in proofs["files"] if not one["path"].endswith(part)]
+        (held.path / INCLUSION).write_bytes(dump_line(proofs))
+        (held.path / "trials" / TRIAL / part).unlink()
+        assert held.failed() == {3}
+        assert f"{part} was sealed of this trial" in held.verify().checks[2].sentence
+
+    def test_another_trials_name(self, whole: Bundle, tmp_path: Path) -> None:
+        """S62: the proofs of one trial do not pass for those of another."""
+        held = self.proof(whole, tmp_path / "D")
+        other = TRIAL.replace("profile-full", "profile-off")
+        (held.path / INCLUSION).write_bytes(dump_line(held.document(INCLUSION) | {"trial": other}))
+        assert held.failed() == {3}
 
     def test_a_bundle_is_never_taken_for_a_proof(self, whole: Bundle, tmp_path: Path) -> None:
         """S60 S62: a proof beside a whole bundle does not make the other checks go away."""

@@ -57,6 +57,25 @@ def test_amendments() -> None:
     ]
 
 
+def test_a_clock_that_went_back() -> None:
+    """S23 S60: told, because durations and the lives of licences rest on it, until arms are known."""
+    told = read_chronicle(clocked("10:05", "10:03", "10:04", "10:01"))
+    assert [(one.code, one.at) for one in told.deviations] == [("clock_went_back", None)]
+    assert told.deviations[0].sentence.endswith(": 2.")
+    assert read_chronicle(clocked("10:01", "10:02", "10:02", "10:04")).deviations == ()
+    late = [*clocked("10:01"), *journal(rows.Unblinded(reason="report"))[1:], *clocked("09:00")]
+    assert read_chronicle(late).deviations == ()
+
+
+def clocked(*times: str) -> list[Row]:
+    """Rows that change nothing, at these times."""
+    entry = rows.entry(rows.Drained())
+    return [
+        Row(number, "", {"type": entry.type, "body": entry.body, "time": f"2026-01-02T{time}:00.000Z"})
+        for number, time in enumerate(times)
+    ]
+
+
 def test_deviations() -> None:
     """S60: each kind with its moment; a drain, a decided study and a plain report are none."""
     told = read_chronicle(

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skill_effectiveness.studies.halting import Halt
+from skill_effectiveness.studies.runner import RunStatus
 from tests.support.bundles import Bundle, bundle_of, report, seal
 from tests.support.judged_studies import JudgedStudy, planned
 from tests.support.studies import bench, example
-from tests.support.study_runs import FakeAgent, run, types_of
+from tests.support.study_runs import FakeAgent, result, run, types_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,6 +89,28 @@ def test_a_void_batch(tmp_path: Path) -> None:
         run(place, FakeAgent(assays={(1, "close"): "failed"}))
         assert "batch_void" in types_of(place)
         _finish(place)
+
+
+def test_an_exposure_that_failed_at_first(tmp_path: Path) -> None:
+    """S36 S60: nothing was started, so once the cause is gone the same line goes on; both stay."""
+    with bench(tmp_path) as place:
+        place.plan(example(tmp_path, tasks=2))
+        assert run(place, FakeAgent(assays={(1, "open"): "failed"})).status is RunStatus.BLOCKED
+        assert run(place, FakeAgent()).status is RunStatus.COMPLETE
+        assert types_of(place).count("assay") == 6
+        _finish(place)
+
+
+def test_a_model_that_is_reported_by_no_name(tmp_path: Path) -> None:
+    """S21 S56 S58: what a program tells is quoted, so that it is no formula and breaks no report."""
+    odd = '=HYPERLINK("x")\n\u202ereversed'
+    agent = FakeAgent(endings={1: [result("void", model_reported=odd)]})
+    with bench(tmp_path) as place:
+        place.plan(example(tmp_path, tasks=2))
+        run(place, agent)
+        _finish(place)
+    table = (tmp_path / "R" / "report" / "trials.csv").read_text()
+    assert ',"""=HYPERLINK(""x"")\\x0a\\u202ereversed""",' in table
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.evidence.faults import FileError
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.studies import reporting
@@ -223,6 +224,37 @@ def other_table(bundle: Bundle) -> None:
     bundle.edit("report/trials.csv", b",completed,", b",crashed,")
 
 
+def other_study(bundle: Bundle) -> None:
+    """A study file that asks another question than the planned one."""
+    bundle.edit("study.yaml", b"question: ", b"question: After all, ")
+
+
+def other_counts(bundle: Bundle) -> None:
+    """Counts that the journal does not give."""
+    status = bundle.document("status.json")
+    (bundle.path / "status.json").write_bytes(dump_line(status | {"attempts": status["attempts"] - 1}))
+
+
+def other_model(bundle: Bundle) -> None:
+    """An attempt that asked for another model."""
+    name = first(bundle, "attempts/*/a1/exit.json")
+    (bundle.path / name).write_bytes(dump_line(bundle.document(name) | {"model_requested": "better-model"}))
+
+
+def other_task(bundle: Bundle) -> None:
+    """A trial that names another task than its place does."""
+    name = first(bundle, "trials/*/*/*/trial.json")
+    trial = bundle.document(name)
+    trial["task"]["task_id"] += "-easier"
+    (bundle.path / name).write_bytes(dump_line(trial))
+
+
+def reason_to_stop(bundle: Bundle) -> None:
+    """A trial that completed and was stopped."""
+    name = first(bundle, "trials/*/*/*/trial.json")
+    (bundle.path / name).write_bytes(dump_line(bundle.document(name) | {"stop_reason": "timeout"}))
+
+
 PLANTED: list[tuple[Callable[[Bundle], None], int, set[int]]] = [
     (drop_row, 4, {4}),
     (other_plan_seal, 5, {5}),
@@ -240,7 +272,29 @@ PLANTED: list[tuple[Callable[[Bundle], None], int, set[int]]] = [
     (lost_mapping, 12, {12, 13}),
     (other_showing, 12, {12}),
     (other_table, 13, {13}),
+    (other_study, 5, {5}),
+    (other_counts, 7, {7}),
+    (other_model, 7, {7}),
+    (other_task, 8, {8}),
+    (reason_to_stop, 8, {8}),
 ]
+
+STRAYS = [
+    ("notes.txt", 2),
+    ("blinding.key", 2),
+    ("private/allocation.json", 2),
+    ("inputs/" + "0" * 64, 2),
+    ("crash/20260102.json", 2),
+    ("attempts/1/a2/exit.json", 7),
+    ("trials/note-amber/profile-off/sample-001/notes.json", 8),
+    ("assays/9-open.json", 10),
+    ("votes/vote-" + "0" * 32 + ".json", 11),
+    ("licences/" + "0" * 32 + ".dsse.json", 11),
+    ("blinding/judge/pair-" + "0" * 64 + ".json", 12),
+    ("report/trials-2.csv", 13),
+    ("report/history/results-" + "0" * 64 + ".json", 13),
+]
+"""Files that whoever has the key put beside the evidence, and the check that refuses each."""
 
 
 @pytest.mark.parametrize(("plant", "check", "failing"), PLANTED, ids=[row[0].__name__ for row in PLANTED])
@@ -254,6 +308,92 @@ def test_planted(bundle: Bundle, plant: Callable[[Bundle], None], check: int, fa
     assert failed == failing, [each.sentence for each in found.checks if each.passed is False]
     assert not found.passed
     assert found.results is None
+
+
+@pytest.mark.parametrize(("name", "check"), STRAYS, ids=[row[0].replace("0" * 16, "") for row in STRAYS])
+def test_a_file_that_nothing_explains(bundle: Bundle, name: str, check: int) -> None:
+    """S60 S63: sealed with the rest, it is refused all the same: an attempt or a vote that was not told."""
+    place = bundle.path / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(b"{}\n")
+    bundle.reseal()
+    assert bundle.failed() == {check}
+    assert name in bundle.verify().checks[check - 1].sentence
+
+
+@pytest.mark.parametrize("name", ["report/report.html", "study.yaml", "status.json"])
+def test_a_file_that_every_bundle_has(bundle: Bundle, name: str) -> None:
+    """S60: left out and signed again, the bundle is not whole."""
+    (bundle.path / name).unlink()
+    bundle.reseal()
+    assert 2 in bundle.failed()
+
+
+def place_of(rows: list[dict[str, Any]], kind: str) -> int:
+    """Where the first row of a type stands."""
+    return next(number for number, row in enumerate(rows) if row["type"] == kind)
+
+
+def like(rows: list[dict[str, Any]], kind: str, body: dict[str, object], after: int) -> None:
+    """Put a row behind another one."""
+    rows.insert(after + 1, {"type": kind, "body": body, "time": rows[after]["time"]})
+
+
+def opened_late(rows: list[dict[str, Any]]) -> None:
+    """A slot that was begun before the exposure of every arm was looked at."""
+    at = place_of(rows, "slot_started")
+    rows[at - 1 : at + 1] = [rows[at], rows[at - 1]]
+
+
+def graded_again(rows: list[dict[str, Any]]) -> None:
+    """A grade that came once arms were known."""
+    grade = rows.pop(place_of(rows, "graded"))
+    rows.insert(place_of(rows, "unblinded") + 1, grade)
+
+
+def tried_again(rows: list[dict[str, Any]]) -> None:
+    """A second attempt at a slot whose first one had completed."""
+    at = place_of(rows, "attempt_ended")
+    begun = next(row["body"] for row in rows if row["type"] == "slot_started")
+    like(rows, "attempt_ended", rows[at]["body"] | {"attempt": 2}, at)
+    like(rows, "slot_started", begun | {"attempt": 2}, at)
+
+
+def stopped_early(rows: list[dict[str, Any]]) -> None:
+    """Slots that were closed as decided, in a study whose size was fixed."""
+    like(rows, "slots_closed", {"reason": "decided", "slots": 0}, place_of(rows, "unblinded") - 1)
+
+
+def cheaper_vote(rows: list[dict[str, Any]]) -> None:
+    """A vote that used something else than its file says."""
+    rows[place_of(rows, "vote_ended")]["body"]["usage"]["input_tokens"] = 1
+
+
+def other_purpose(rows: list[dict[str, Any]]) -> None:
+    """A journal of something else."""
+    rows[0]["body"]["purpose"] = "something else"
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "told"),
+    [
+        (opened_late, 10, "before its batch was opened"),
+        (graded_again, 7, "arms are known"),
+        (tried_again, 7, "another one was begun"),
+        (stopped_early, 7, "does not let the study stop early"),
+        (cheaper_vote, 11, "used something else"),
+        (other_purpose, 5, "not that of a study"),
+    ],
+    ids=lambda given: getattr(given, "__name__", ""),
+)
+def test_another_course(
+    bundle: Bundle, change: Callable[[list[dict[str, Any]]], None], check: int, told: str
+) -> None:
+    """S60: a journal with a whole chain that tells of a course which the plan does not allow."""
+    bundle.rejournal(change)
+    found = bundle.verify().checks[check - 1]
+    assert found.passed is False
+    assert told in found.sentence
 
 
 def test_what_depends_on_a_failed_check_is_not_run(bundle: Bundle) -> None:

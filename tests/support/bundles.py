@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from skill_effectiveness.evidence.canonical import digest_bytes
+from skill_effectiveness.evidence.canonical import digest_bytes, dump_line
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.seal import PredicateType, Statement, Subject, sign, unverified
@@ -19,7 +19,7 @@ from skill_effectiveness.studies.verification import verify_bundle
 from tests.support.judged_studies import JudgedStudy, ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -79,6 +79,21 @@ class Bundle:
         subjects = tuple(Subject.of_digest(name, digest) for name, _, digest in held)
         sealed = sign(Statement(subjects, PredicateType.BUNDLE, predicate), key or self.key)
         (self.path / ENVELOPE).write_bytes(sealed)
+
+    def rejournal(self, change: Callable[[list[dict[str, Any]]], None]) -> None:
+        """Change the rows of the journal and sign a whole chain of them, as somebody with the key could."""
+        journal, pin = self.path / "journal" / "000001.jsonl", self.path / "journal" / "head.json"
+        found = [json.loads(line) for line in journal.read_bytes().splitlines()]
+        change(found)
+        lines, head = [], "sha256:" + "0" * 64
+        for number, row in enumerate(found):
+            lines.append(dump_line(row | {"prev": head, "seq": number}))
+            head = digest_bytes(lines[-1][:-1])
+        data = b"".join(lines)
+        journal.write_bytes(data)
+        held = json.loads(pin.read_bytes()) | {"count": len(lines), "head": head, "offset": len(data)}
+        pin.write_bytes(dump_line(held))
+        self.reseal(journal={"journal_id": held["journal_id"], "count": len(lines), "head": head})
 
     def document(self, name: str) -> dict[str, Any]:
         """A file as JSON."""

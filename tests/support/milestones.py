@@ -73,7 +73,7 @@ def answered(
 ) -> CallOutcome:
     """A successful call that read enough."""
     text = value if isinstance(value, str) else json.dumps(value)
-    events: tuple[Event, ...] = (*(ToolActivity("command") for _ in range(commands)), Message(text))
+    events: tuple[Event, ...] = (*(ToolActivity("command", succeeded=True) for _ in range(commands)), Message(text))
     return CallOutcome(
         Ending.SUCCESS,
         answer=text,

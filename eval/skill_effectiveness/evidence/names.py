@@ -49,7 +49,7 @@ def _fault_of_form(name: str) -> str | None:
         return "it must name something inside the folder"
     if "/" in name:
         return "it must be one segment without a slash"
-    if any(unicodedata.category(character) == "Cc" for character in name):
+    if not name.isprintable() and any(unicodedata.category(character) == "Cc" for character in name):
         return "it holds a control character"
     try:
         size = len(name.encode())

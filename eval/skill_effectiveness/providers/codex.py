@@ -161,7 +161,7 @@ def _item_events(kind: str, item: JsonValue, line: bytes) -> list[Event]:
     if not isinstance(item, dict) or not isinstance(item.get("type"), str):
         return [shape]
     item_type = str(item["type"])
-    events: list[Event] = [] if item_type in _SILENT_ITEMS else [ToolActivity(item_type)]
+    events: list[Event] = [] if item_type in _SILENT_ITEMS else [ToolActivity(item_type, _succeeded(kind, item))]
     if kind not in _ITEM_EVENTS:
         return [*events, Unknown(kind)]
     if events:
@@ -170,6 +170,16 @@ def _item_events(kind: str, item: JsonValue, line: bytes) -> list[Event]:
         return [Progress(item_type)]
     text = item.get("message" if item_type == "error" else "text")
     return _finished_item(item_type, text) if isinstance(text, str) else [shape]
+
+
+def _succeeded(kind: str, item: Document) -> bool | None:
+    """Whether a tool ran or read something and ended well; only its last event can tell."""
+    if kind != "item.completed":
+        return None
+    if item["type"] == "command_execution":
+        code = item.get("exit_code")
+        return item.get("status") == "completed" and code == 0 and not isinstance(code, bool)
+    return item["type"] == "mcp_tool_call" and item.get("status") == "completed"
 
 
 def _finished_item(item_type: str, text: str) -> list[Event]:

@@ -131,9 +131,12 @@ class ToolActivity:
 
     Attributes:
         kind: the provider's word for the item.
+        succeeded: whether it ran or read something and ended well; `None`: it is not over, or the provider
+            does not tell. Two signs of one tool are the same sign, however it ended.
     """
 
     kind: str
+    succeeded: bool | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

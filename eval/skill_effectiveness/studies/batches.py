@@ -67,6 +67,9 @@ def is_closed(held: BatchState | None, plan: StudyPlan) -> bool:
 def assay(parts: AssayParts, held: BatchState | None, number: int, phase: Phase) -> tuple[Assay, ...]:
     """Assay every arm and write down what came out; the rows that the journal lacks.
 
+    An arm whose opening failed is assayed again: what was wrong may have been put right, and the journal
+    keeps both results. A failed close is final.
+
     Args:
         parts: root, plan and agent.
         held: the batch as the journal has it; None before it opened.
@@ -77,6 +80,9 @@ def assay(parts: AssayParts, held: BatchState | None, number: int, phase: Phase)
         RootError, FileError: the result cannot be written.
     """
     known = assayed(held, phase)
+    if phase == "open":
+        # Nothing of the batch has been started, so what was found failing is looked at anew.
+        known = {arm: result for arm, result in known.items() if result != FAILED}
     arms = [arm.arm for arm in parts.plan.arms]
     found = {arm: known.get(str(arm)) or parts.agent.assay(number, phase, arm) for arm in arms}
     document = {

@@ -17,6 +17,7 @@ from skill_effectiveness.evidence.seal import PredicateType, Statement, Subject,
 from skill_effectiveness.evidence.subjects import FolderSubjects
 from skill_effectiveness.protocol.document import to_json
 from skill_effectiveness.studies import rows
+from skill_effectiveness.studies.bundle_contents import files_of_trial
 from skill_effectiveness.studies.bundle_files import BundleFiles
 from skill_effectiveness.studies.bundle_form import (
     BUNDLE_CONTRACT,
@@ -41,7 +42,7 @@ from skill_effectiveness.studies.report_files import REPORT
 from skill_effectiveness.studies.reporting import RESULTS_PATH
 from skill_effectiveness.studies.results import read_results
 from skill_effectiveness.trials.faults import TrialError
-from skill_effectiveness.trials.store import TRIAL, TRIALS, parse_document
+from skill_effectiveness.trials.store import TRIAL, TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -86,6 +87,7 @@ def seal_study(
         JournalError, LockError, EvidenceError: something cannot be read or written.
     """
     results = demand_reported(study, journal)
+    study.check_study()
     _demand_same_key(study, key)
     if _last_type(journal) != rows.Sealed.type:
         journal.append(rows.Sealed())
@@ -273,10 +275,9 @@ def _of_trial(files: BundleFiles, trial: str, names: list[str]) -> list[str]:
     if document is None:
         return []
     try:
-        slot = parse_document(document).runtime.session_id.removeprefix("slot-")
+        return files_of_trial(trial, document, names)
     except TrialError as error:
         raise _not_whole(error.sentence) from error
-    return [name for name in names if name.startswith((f"{TRIALS}/{trial}/", f"attempts/{slot}/"))]
 
 
 def _proven(tree: Tree, index: int, name: str, held: tuple[int, str]) -> ProvenFile:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.canonical import digest_bytes, dump_line
 from skill_effectiveness.evidence.journal_faults import JournalStatus
 from skill_effectiveness.studies import rows
+from skill_effectiveness.studies.agreement import disagreement
 from skill_effectiveness.studies.attempt_records import is_of, read_exit
 from skill_effectiveness.studies.attempts import ATTEMPTS, EXIT, TREE
 from skill_effectiveness.studies.batches import ASSAY_CONTRACT, ASSAYS, FAILED, assayed, batches
 from skill_effectiveness.studies.bundle_case import CheckFailedError
+from skill_effectiveness.studies.bundle_contents import demand_assays_known, demand_attempts_known
 from skill_effectiveness.studies.bundle_form import OPENINGS, openings
-from skill_effectiveness.studies.endings import KILLED
+from skill_effectiveness.studies.deciding import may_stop
+from skill_effectiveness.studies.endings import KILLED, SlotStep, Step, next_step
 from skill_effectiveness.studies.plan_seal import (
     COMMITMENTS,
     PLAN,
@@ -21,16 +25,24 @@ from skill_effectiveness.studies.plan_seal import (
     commitment_lines,
     verify_plan_seal,
 )
+from skill_effectiveness.studies.root import PURPOSE, STATUS
+from skill_effectiveness.studies.spending import consumed, left_of
+from skill_effectiveness.studies.state import SlotState
+from skill_effectiveness.studies.status import Counting, first_status, read_status, status_line
+from skill_effectiveness.studies.study_file import STUDY_FILE, read_study
 from skill_effectiveness.studies.words import EndClass
 from skill_effectiveness.trials.allocation import commitments, commitments_hash, seed_commitment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from skill_effectiveness.studies.batches import Batch, Phase
     from skill_effectiveness.studies.bundle_case import BundleCase
-    from skill_effectiveness.studies.state import AttemptState, BatchState, SlotState
+    from skill_effectiveness.studies.state import AttemptState, BatchState
 
 _WHOLE: Final = frozenset({JournalStatus.INTACT, JournalStatus.INTACT_WITH_TEARS})
 _ABANDONED: Final = "abandoned"
+DECIDED: Final = "decided"
 
 
 def check_journal(case: BundleCase) -> None:
@@ -46,6 +58,8 @@ def check_journal(case: BundleCase) -> None:
 def check_plan(case: BundleCase) -> None:
     """Check 5: plan digest in the first row, plan seal, no outcome before it."""
     digest = case.predicate.plan_digest
+    if not case.rows or case.rows[0].body.get("purpose") != PURPOSE:
+        raise CheckFailedError("the journal is not that of a study.")
     bodies = (body for row in case.rows if (body := rows.read_study_row(row)) is not None)
     first = next(bodies, None)
     if not isinstance(first, rows.PlanSealed):
@@ -68,6 +82,8 @@ def check_plan(case: BundleCase) -> None:
         predicate.commitments_hash,
     ) != (digest, case.plan.allocation.commitments_hash):
         raise CheckFailedError("the seal of the plan is over another plan.")
+    if (field := disagreement(read_study(case.files.demand(STUDY_FILE)), case.plan)) is not None:
+        raise CheckFailedError(f"the study file is not the one that was planned: {field} differs.")
 
 
 def check_allocation(case: BundleCase) -> None:
@@ -95,11 +111,49 @@ def check_flow(case: BundleCase) -> None:
         raise CheckFailedError("arms were never made known.")
     if any(not 1 <= number <= planned for number in state.slots):
         raise CheckFailedError("a slot was run that the plan does not have.")
+    if state.closed is not None and state.closed.reason == DECIDED and not may_stop(case.plan):
+        raise CheckFailedError("slots were closed early, and the plan does not let the study stop early.")
     for slot in state.slots.values():
+        _check_course(case, slot)
         for attempt in slot.attempts:
             _check_attempt(case, slot, attempt)
-    if strangers := set(case.files.names(ATTEMPTS)) - {str(number) for number in state.slots}:
-        raise CheckFailedError(f"there is an attempt of the slot {min(strangers)}, which was never started.")
+    demand_attempts_known(case)
+    _check_status(case)
+
+
+def _check_course(case: BundleCase, slot: SlotState) -> None:
+    """A slot was begun again only where the plan says so, and ended as its last attempt did."""
+    plan = case.plan
+    for number in range(1, len(slot.attempts)):
+        if _next(case, slot, number).step is not Step.START:
+            told = f"attempt {number} of slot {slot.slot} had ended it, and another one was begun"
+            raise CheckFailedError(f"{told}.")
+    if slot.ended is None or slot.ended is EndClass.CONTAMINATED:
+        return
+    void = any(held.void and held.first <= slot.slot <= held.last for held in case.state.batches.values())
+    if void and slot.ended is EndClass.VOID:
+        return
+    found = _next(case, slot, len(slot.attempts))
+    spent = left_of(plan.budgets.trial, consumed(slot.attempts)) is None
+    expected = EndClass.LIMIT if found.step is Step.START and spent else found.ended
+    if slot.ended is not expected:
+        raise CheckFailedError(f"slot {slot.slot} ended otherwise than its attempts.")
+
+
+def _next(case: BundleCase, slot: SlotState, attempts: int) -> SlotStep:
+    """What the plan wanted after the first attempts of a slot."""
+    before = SlotState(slot.slot, slot.attempts[:attempts])
+    return next_step(before, case.plan.analysis, case.plan.attempts)
+
+
+def _check_status(case: BundleCase) -> None:
+    """The counts that lie there are those of the whole journal."""
+    data = case.files.demand(STATUS)
+    held, counting = read_status(data), Counting(first_status(case.plan))
+    for row in case.rows:
+        counting.take(row.seq, rows.read_study_row(row), row.time)
+    if status_line(counting.at(held.segment, held.offset)) != data:
+        raise CheckFailedError(f"{STATUS} does not count what the journal says.")
 
 
 def _check_attempt(case: BundleCase, slot: SlotState, attempt: AttemptState) -> None:
@@ -113,6 +167,8 @@ def _check_attempt(case: BundleCase, slot: SlotState, attempt: AttemptState) -> 
     if attempt.ended is None:
         return
     found = read_exit(data)
+    if found.model_requested != case.plan.driver.model:
+        raise CheckFailedError(f"{where} asked for another model than the planned one.")
     said = (found.ended, found.detail, found.tree, found.usage)
     if (
         unseen
@@ -134,6 +190,8 @@ def check_assays(case: BundleCase) -> None:
     """Check 10: every batch lies between two assays of every arm."""
     planned = {batch.batch: batch for batch in batches(case.plan)}
     state = case.state
+    _check_order(case, planned.values())
+    demand_assays_known(case)
     covered: set[int] = set()
     for number, held in state.batches.items():
         batch = planned.get(number)
@@ -143,6 +201,25 @@ def check_assays(case: BundleCase) -> None:
         _check_batch(case, batch, held)
     if outside := sorted(set(state.slots) - covered):
         raise CheckFailedError(f"the slot {outside[0]} was run outside of every batch.")
+
+
+def _check_order(case: BundleCase, planned: Iterable[Batch]) -> None:
+    """Every arm was assayed before the first slot of a batch began and after the last of them ended."""
+    batch_of = {slot: batch.batch for batch in planned for slot in range(batch.first, batch.last + 1)}
+    arms = {str(arm.arm) for arm in case.plan.arms}
+    opened: dict[int, set[str]] = defaultdict(set)
+    closing: set[int] = set()
+    for row in case.rows:
+        match body := rows.read_study_row(row):
+            case rows.Assay(phase="open"):
+                opened[body.batch].add(str(body.arm))
+            case rows.Assay():
+                closing.add(body.batch)
+            case rows.SlotStarted() | rows.AttemptEnded() | rows.SlotEnded():
+                number = batch_of.get(body.slot, 0)
+                if opened[number] != arms or number in closing:
+                    told = f"slot {body.slot} was run before its batch was opened or after it was closed"
+                    raise CheckFailedError(f"{told}.")
 
 
 def _check_batch(case: BundleCase, batch: Batch, held: BatchState) -> None:

@@ -6,6 +6,7 @@ happens to the folder meanwhile; what is beyond the limit is hashed again when i
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.canonical import digest_bytes, digest_chunks
@@ -128,7 +129,8 @@ class BundleFiles:
         """
         if path not in self._kept:
             try:
-                data = b"".join(_bounded(self._inner.chunks(path), path))
+                with closing(self._inner.chunks(path)) as chunks:
+                    data = b"".join(_bounded(chunks, path))
             except FileError as error:
                 if error.code is FileCode.MISSING:
                     return None

@@ -23,7 +23,7 @@ from skill_effectiveness.studies.batches import ASSAYS
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.frozen import FROZEN
 from skill_effectiveness.studies.plan_seal import COMMITMENTS, PLAN, PLAN_SEAL
-from skill_effectiveness.studies.report_files import REPORT
+from skill_effectiveness.studies.report_files import PAGE, REPORT, RESULTS
 from skill_effectiveness.studies.root import JOURNAL, LICENCES, STATUS
 from skill_effectiveness.studies.study_file import STUDY_FILE
 from skill_effectiveness.studies.voting import VOTES
@@ -48,8 +48,11 @@ FILE_LIMIT: Final = 2 * 268_435_456
 """Bytes of one file of a bundle; the largest of a study are segments of its journal and results of trials."""
 
 _FILES: Final = frozenset({ROOT_FILE, STUDY_FILE, PLAN, PLAN_SEAL, FROZEN, COMMITMENTS, STATUS})
-_FOLDERS: Final = frozenset({JOURNAL, BLINDING, TRIALS, ASSAYS, LICENCES, VOTES, REPORT, "adjudication"})
+_FOLDERS: Final = frozenset({JOURNAL, BLINDING, TRIALS, ASSAYS, LICENCES, VOTES, REPORT})
 _OF_AN_ATTEMPT: Final = frozenset({EXIT, TREE})
+REQUIRED: Final = frozenset({*_FILES, OPENINGS, f"{REPORT}/{PAGE}", f"{REPORT}/{RESULTS}"})
+"""Files without which nothing is the bundle of a study."""
+
 _ATTEMPT_PARTS: Final = 4
 
 Size = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
@@ -126,6 +129,11 @@ def belongs(path: str) -> bool:
     if parts[0] == ATTEMPTS:
         return len(parts) == _ATTEMPT_PARTS and parts[-1] in _OF_AN_ATTEMPT
     return parts[0] in _FOLDERS
+
+
+def is_bundled(path: str) -> bool:
+    """Whether a file may be named by the seal of a bundle: one that belongs there, or the openings."""
+    return path == OPENINGS or belongs(path)
 
 
 def openings(seed: bytes, slots: Sequence[Slot]) -> bytes:

@@ -1,8 +1,7 @@
 """What a journal tells of how a study went: amendments, deviations, when arms became known (section 7).
 
 A pure judgement over the rows alone, so a report and a stranger with a bundle carry over the same. A
-deviation
-is something that did not go as planned; a run that rested, resumed or was decided early is none.
+deviation is something that did not go as planned; a run that rested, resumed or was decided early is none.
 """
 
 from __future__ import annotations
@@ -53,6 +52,14 @@ class _Telling:
     unblinded_at: str | None = None
     analysed: list[str] = field(default_factory=list)
     cut_off: Counter[EndClass] = field(default_factory=Counter)
+    set_back: int = 0
+    latest: str = ""
+
+    def look_at_clock(self, time: str) -> None:
+        """Count how often a row is earlier than the one before it, until arms are known."""
+        if self.unblinded_at is None:
+            self.set_back += time < self.latest
+            self.latest = time
 
     def deviates(self, code: str, sentence: str, at: str | None) -> None:
         self.deviations.append(DeviationRecord(code=code, sentence=sentence, at=at))
@@ -114,9 +121,13 @@ def read_chronicle(journal: Iterable[Row]) -> Chronicle:
     """
     telling = _Telling()
     for row in journal:
+        telling.look_at_clock(row.time)
         body = rows.read_study_row(row)
         if body is not None:
             telling.take(body, row.time)
+    if telling.set_back:
+        told = f"The clock went back between two rows, so times are only as good as it: {telling.set_back}."
+        telling.deviates("clock_went_back", told, None)
     if interrupted := telling.cut_off[EndClass.INTERRUPTED]:
         told = f"Attempts that were cut off before their end, and begun again: {interrupted}."
         telling.deviates("attempts_interrupted", told, None)

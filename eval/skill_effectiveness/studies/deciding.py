@@ -40,8 +40,7 @@ class Deciding:
     @property
     def applies(self) -> bool:
         """Whether the plan may stop early: preferences are not known while slots run."""
-        anytime = self._plan.analysis.stopping is Stopping.ANYTIME
-        return anytime and self._plan.outcome.primary is not Outcome.PREFERENCE
+        return may_stop(self._plan)
 
     def decided(self, values: Mapping[int, float | None]) -> bool:
         """Whether the study may stop.
@@ -68,6 +67,12 @@ class Deciding:
 
         alpha, effect = self._plan.analysis.alpha, self._plan.outcome.minimum_effect
         return stopped_at(looks(self._differences, alpha), alpha, effect) is not None
+
+
+def may_stop(plan: StudyPlan) -> bool:
+    """Whether a plan lets its study stop early."""
+    anytime = plan.analysis.stopping is Stopping.ANYTIME
+    return anytime and plan.outcome.primary is not Outcome.PREFERENCE
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

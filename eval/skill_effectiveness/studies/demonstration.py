@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from skill_effectiveness.calibration.inputs import load_inputs
+from skill_effectiveness.calibration.licence import LicenceCode, LicenceRefused
 from skill_effectiveness.calibration.licensing import issue_licence
 from skill_effectiveness.calibration.repeats import ExaminationPlan, examine
 from skill_effectiveness.calibration.reviewer import Reviewer
@@ -24,7 +25,7 @@ from skill_effectiveness.protocol.words import BankName
 from skill_effectiveness.providers import SimulatedSettings
 from skill_effectiveness.studies.agents import bound_agent
 from skill_effectiveness.studies.bundle import seal_study
-from skill_effectiveness.studies.example import example_files, write_example
+from skill_effectiveness.studies.example import example_files
 from skill_effectiveness.studies.executors import thread_executor
 from skill_effectiveness.studies.judging import judge_study
 from skill_effectiveness.studies.loading import load_study
@@ -127,10 +128,29 @@ def demonstrate(root: PrivateRoot, halt: Halt, watch: DemoWatch, *, checkout: Pa
 def _licence(
     root: PrivateRoot, name: str, settings: SimulatedSettings, key: Ed25519PrivateKey, watch: DemoWatch
 ) -> bytes:
-    """Examine one simulated reviewer with both banks, and let its licence be issued."""
+    """Examine one simulated reviewer with both banks, and let its licence be issued.
+
+    Calls of an examination that was killed stay in it as unanswered. Where they are too many for a licence
+    the reviewer is examined from the beginning, in a folder beside it.
+    """
     watch.step(f"Examining the simulated reviewer {name} with known answers, {REPEATS} times each.")
+    folder, number = name, 1
+    while True:
+        try:
+            return _examined(root, name, folder, settings, key)
+        except LicenceRefused as refused:
+            if all(fault.code is not LicenceCode.USABLE_ANSWERS_TOO_FEW for fault in refused.faults):
+                raise
+            watch.step(f"The examination of {name} was cut off too often; it begins anew.")
+            number += 1
+            folder = f"{name}-{number}"
+
+
+def _examined(
+    root: PrivateRoot, name: str, where: str, settings: SimulatedSettings, key: Ed25519PrivateKey
+) -> bytes:
     file = f"{name}.json"
-    with root.child(REVIEWERS, name, create=True) as place:
+    with root.child(REVIEWERS, where, create=True) as place:
         for bank, folder in ((BankName.JUDGED, "judged"), (BankName.BIAS_PROBE, "probes")):
             plan = ExaminationPlan(
                 model=f"simulated-{name}", reviewer_family=SIMULATED, repeats=REPEATS, bank=bank
@@ -153,8 +173,12 @@ def _source(root: PrivateRoot, licences: Mapping[str, bytes]) -> Path:
     text = text.replace("secondary: []", "secondary: [preference]")
     files[STUDY_FILE] = text.encode()
     files |= {f"{_LICENCES}/{name}.json": data for name, data in licences.items()}
-    if not root.exists(SOURCE):
-        write_example(root.around.fs, folder, files)
+    for path, data in files.items():
+        *folders, last = path.split("/")
+        with root.child(SOURCE, *folders, create=True) as held:
+            held.sweep()
+            if not held.exists(last):
+                held.publish(last, data)
     return folder
 
 

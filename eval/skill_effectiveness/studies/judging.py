@@ -336,19 +336,11 @@ class _Stand:
 
     def _end(self, vote: VoteDocument) -> None:
         """Every row that the end of a vote brings, in one append."""
-        used = vote.usage
         ended = rows.VoteEnded(
             vote_id=vote.vote_id,
             state=vote.state,
             vote_hash=vote_hash(vote),
-            usage=rows.Usage(
-                input_tokens=used.input_tokens,
-                cached_tokens=used.cached_tokens,
-                output_tokens=used.output_tokens,
-                reasoning_tokens=used.reasoning_tokens,
-                cost_units=used.cost_units,
-                wall_seconds=None if used.latency_ms is None else used.latency_ms / 1_000,
-            ),
+            usage=vote.usage.as_journalled(),
         )
         self.journal.append(ended, *self._consequences(vote))
 

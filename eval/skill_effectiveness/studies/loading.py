@@ -14,6 +14,7 @@ from skill_effectiveness.calibration.licensing import claimed_licence, read_lice
 from skill_effectiveness.evidence.canonical import digest_bytes
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.fsops import read_public
+from skill_effectiveness.evidence.pointer import printable
 from skill_effectiveness.evidence.tree import walk_tree
 from skill_effectiveness.protocol.placebo_sentences import load_placebo_sentences
 from skill_effectiveness.studies.errors import StudyCode, StudyError
@@ -21,11 +22,11 @@ from skill_effectiveness.studies.file_trees import read_file
 from skill_effectiveness.studies.payloads import read_payload
 from skill_effectiveness.studies.placebo import placebo_of
 from skill_effectiveness.studies.study_file import STUDY_FILE, STUDY_FILE_LIMIT, read_study
-from skill_effectiveness.studies.task_folder import TaskRefusedError, read_task_folder
+from skill_effectiveness.studies.task_folder import TaskRefusal, TaskRefusedError, read_task_folder
 from skill_effectiveness.studies.words import Arm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from skill_effectiveness.calibration.licence import LicencePredicate
@@ -137,13 +138,23 @@ def load_study(fs: FileSystem, path: Path) -> LoadedStudy:
 def _tasks(fs: FileSystem, folder: Path) -> tuple[tuple[TaskFolder, ...], tuple[TaskRefusedError, ...]]:
     """Every folder below the folder of tasks, by name; hidden names and files are no tasks."""
     names = task_names(fs, folder, "/tasks")
-    tasks, refused = [], []
+    tasks, refused = [], list(_alike(names))
     for name in names:
         try:
             tasks.append(read_task_folder(fs, folder / name))
         except TaskRefusedError as error:
             refused.append(error)
     return tuple(tasks), tuple(refused)
+
+
+def _alike(names: Sequence[str]) -> Iterator[TaskRefusedError]:
+    """Tasks whose names differ in case alone: what they leave could not lie side by side everywhere."""
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(name.casefold(), name)
+        if other != name:
+            sentence = f"the task {printable(other)} has the same name but for case; rename one."
+            yield TaskRefusedError(printable(name), [TaskRefusal("name", None, sentence)])
 
 
 def task_names(fs: FileSystem, folder: Path, where: str) -> list[str]:

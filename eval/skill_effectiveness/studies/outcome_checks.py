@@ -9,10 +9,21 @@ from skill_effectiveness.calibration.inputs import load_inputs
 from skill_effectiveness.evidence.canonical import digest_bytes, digest_object
 from skill_effectiveness.evidence.documents import Canonical, parse
 from skill_effectiveness.evidence.strict import Profile, read_json
+from skill_effectiveness.protocol.tasks import public_reference
 from skill_effectiveness.protocol.words import BankName
 from skill_effectiveness.studies import rows
+from skill_effectiveness.studies.attempt_records import read_exit
+from skill_effectiveness.studies.attempts import ATTEMPTS, EXIT
 from skill_effectiveness.studies.bundle_case import CheckFailedError
+from skill_effectiveness.studies.bundle_checks import DECIDED
+from skill_effectiveness.studies.bundle_contents import (
+    demand_blinding_known,
+    demand_report_known,
+    demand_trials_known,
+    demand_votes_known,
+)
 from skill_effectiveness.studies.chance import Chance
+from skill_effectiveness.studies.deciding import Deciding
 from skill_effectiveness.studies.derivation import circumstances_of
 from skill_effectiveness.studies.pairing import planned_pairs, trial_key
 from skill_effectiveness.studies.report_files import REPORT
@@ -86,6 +97,7 @@ def check_trials(case: BundleCase) -> None:
     }
     if strangers := found - listed:
         raise CheckFailedError(f"the trial {min(strangers)} is none of the plan.")
+    demand_trials_known(case)
 
 
 def _check_identity(case: BundleCase, slot: Slot, document: TrialDocument, name: str) -> None:
@@ -101,7 +113,8 @@ def _check_identity(case: BundleCase, slot: Slot, document: TrialDocument, name:
     manifest = plan.arm(slot.arm).manifest_hash
     place = location_hash(case.root_id, key.path)
     same = (
-        document.manifest_hash == manifest
+        document.task == public_reference(case.frozen.tasks[slot.task_id])
+        and document.manifest_hash == manifest
         and document.arm_id == key.arm_id
         and document.sample_index == slot.sample
         and document.registry_schema == plan.registry
@@ -127,16 +140,23 @@ def _check_end(case: BundleCase, state: SlotState, document: TrialDocument, name
     breached = case.files.read(f"{where}/{BREACH}") is not None
     if breached and ended not in {EndClass.CONTAMINATED, EndClass.VOID, None}:
         raise CheckFailedError(f"a breach was seen in the trial {name}, and it counts.")
+    if document.stop_reason is not None and document.status is TrialStatus.COMPLETED:
+        raise CheckFailedError(f"the trial {name} completed and names a reason why it was stopped.")
     if document.status is TrialStatus.COMPLETED:
         _check_completion(case, document, where)
+        last = state.attempts[-1]
+        exit_ = read_exit(case.files.demand(f"{ATTEMPTS}/{state.slot}/a{last.number}/{EXIT}"))
+        held = document.completion_isolation
+        if held is None or exit_.isolation.evidence != held.evidence:
+            raise CheckFailedError(f"the trial {name} claims another isolation than its attempt observed.")
     if ended is None:
         return
     if state.completion_binding_hash != document.completion_binding_hash:
         raise CheckFailedError(f"the completion of the trial {name} is not the one of the journal.")
     expected = {EndClass.COMPLETED: TrialStatus.COMPLETED, EndClass.CONTAMINATED: TrialStatus.CONTAMINATED}
-    held = document.status is expected.get(ended, TrialStatus.FAILED)
+    fits = document.status is expected.get(ended, TrialStatus.FAILED)
     if ended is not EndClass.VOID and (
-        not held or (document.status is TrialStatus.FAILED and document.stop_reason != str(ended))
+        not fits or (document.status is TrialStatus.FAILED and document.stop_reason != str(ended))
     ):
         raise CheckFailedError(f"the trial {name} ended otherwise than the journal says.")
 
@@ -176,6 +196,7 @@ def check_grades(case: BundleCase) -> None:
 
 def check_votes(case: BundleCase) -> None:
     """Check 11: licences live at each vote, canary e recomputed, void votes void."""
+    demand_votes_known(case)
     bank = load_inputs(case.files.fs, BankName.JUDGED).bank
     faults = vote_faults(case.evidence, case.licences, bank, Chance(case.seed))
     if faults:
@@ -188,6 +209,7 @@ def check_blinding(case: BundleCase) -> None:
 
     Texts of the treatments are no part of a bundle; arms, owners and digests are looked for again.
     """
+    demand_blinding_known(case)
     pairs = blinded_pairs(case.evidence)
     voted = {vote.pair_id for vote in case.state.votes.values()}
     _check_complete(case, {(pair.pair.task_id, pair.pair.sample) for pair in pairs})
@@ -258,6 +280,7 @@ def check_tables(case: BundleCase) -> None:
     digest = results.results_digest
     if digest != case.predicate.results_digest or case.told.analysed[-1:] != (digest,):
         raise CheckFailedError("the results are not those of the seal and of the journal.")
+    demand_report_known(case)
     held = {name: case.files.demand(f"{REPORT}/{name}") for name in results.tables}
     if {name: digest_bytes(data) for name, data in held.items()} != results.tables:
         raise CheckFailedError("the tables are not those that the results were made of.")
@@ -269,6 +292,17 @@ def check_tables(case: BundleCase) -> None:
     for member in ours.keys() - {*_CARRIED, *_OF_FILES}:
         if not near(ours[member], theirs[member]):
             raise CheckFailedError(f"the analysis made again differs from the results in {member}.")
+    _check_stopping(case)
+
+
+def _check_stopping(case: BundleCase) -> None:
+    """A study that stopped early had the evidence for it; a batch that became void took evidence away."""
+    closed = case.state.closed
+    if closed is None or closed.reason != DECIDED or any(held.void for held in case.state.batches.values()):
+        return
+    values = {row.slot: row.value for row in case.derived.tables.trials}
+    if not Deciding(case.plan, case.slots).decided(values):
+        raise CheckFailedError("slots were closed early, and the evidence did not suffice.")
 
 
 def _demand_equal_rows(

@@ -31,6 +31,7 @@ from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.strict import Profile
 from skill_effectiveness.protocol.document import FrozenModel, One
 from skill_effectiveness.studies import rows
+from skill_effectiveness.studies.agreement import disagreement
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.file_trees import HeldTree
 from skill_effectiveness.studies.frozen import FROZEN, FrozenStudy, read_frozen_study
@@ -156,13 +157,26 @@ class StudyRoot:
         return self._root.around
 
     def study(self) -> StudyFile:
-        """The study file as it was planned.
+        """The study file as it lies here; `check_study` holds it against the plan.
 
         Raises:
             StudyFileError: `study_invalid`.
             FileError: it cannot be read.
         """
         return read_study(self._root.read(STUDY_FILE))
+
+    def check_study(self) -> None:
+        """Demand that the study file says what the plan says.
+
+        Raises:
+            StudyError: `plan_changed`; `where` is the field of the plan that differs.
+            StudyFileError, FileError: as `study`.
+        """
+        if (field := disagreement(self.study(), self.plan)) is not None:
+            sentence = (
+                f"{STUDY_FILE} in this folder is not the one that was planned; restore it, or plan anew."
+            )
+            raise StudyError(StudyCode.PLAN_CHANGED, field, sentence)
 
     def frozen(self) -> FrozenStudy:
         """Manifests, registry plan and task records.
@@ -236,12 +250,13 @@ class StudyRoot:
         return self.inputs.held(self.plan.arm(arm).tree)
 
     def check_inputs(self) -> None:
-        """Demand that every frozen input is what the plan says, byte for byte.
+        """Demand that every frozen input is what the plan says, byte for byte, and the study file as well.
 
         Raises:
             StudyError: `plan_changed`; `where` is the field of the plan whose input changed.
             RootError, FileError: something cannot be read.
         """
+        self.check_study()
         self.frozen()
         pinned = [(f"/arms/{index}/tree", arm.tree) for index, arm in enumerate(self.plan.arms)]
         for index, task in enumerate(self.plan.tasks):

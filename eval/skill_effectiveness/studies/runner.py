@@ -317,7 +317,8 @@ class _Run:
     def _open(self, batch: Batch) -> bool:
         """Open a batch, if it is not open; whether its slots may run."""
         held = self._state.batches.get(batch.batch)
-        if len(assayed(held, "open")) < len(self._plan.arms):
+        before = assayed(held, "open")
+        if len(before) < len(self._plan.arms) or FAILED in before.values():
             opened = () if held is not None else (rows.BatchOpened(**batch._asdict()),)
             found = assay(self._assays, held, batch.batch, "open")
             self._append(*opened, *found)

@@ -218,6 +218,8 @@ class Folding:
         """Take the next row, whose body is known already; errors as `take`."""
         if (self.state.plan_digest is None) is not isinstance(body, rows.PlanSealed):
             raise _contradiction(seq, body, "a plan is sealed in the first row and nowhere else")
+        if self.state.unblinded is not None and not isinstance(body, _AFTER_UNBLINDING):
+            raise _contradiction(seq, body, "arms are known, and nothing is run, graded or asked after that")
         fault = _STEPS[type(body)](self.state, body, time)
         if fault is not None:
             raise _contradiction(seq, body, fault)
@@ -406,6 +408,8 @@ def _sealed(state: StudyState, _row: rows.Sealed, _time: str) -> str | None:
     state.sealed = True
     return None
 
+
+_AFTER_UNBLINDING: Final = (rows.Unblinded, rows.Analysed, rows.Sealed)
 
 _STEPS: Final[Mapping[type[StudyRow], Callable[..., str | None]]] = {
     rows.PlanSealed: _plan_sealed,

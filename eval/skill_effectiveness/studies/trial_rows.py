@@ -16,11 +16,13 @@ sufficed have none: they are closed and not missing.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skill_effectiveness.evidence.faults import EvidenceError
+from skill_effectiveness.evidence.pointer import printable
 from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.protocol.event_rows import SkillEventsRow, read_event_row
 from skill_effectiveness.studies.attempt_records import AttemptExit, read_exit
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 NOT_STARTED: Final = "not_started"
 NOT_PREPARED: Final = "not_prepared"
 _ABANDONED: Final = "abandoned"
+_MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
 _NO_GRADE: Final = "the grade that lies here is not the one of the journal; restore the study's folder."
 
 
@@ -123,7 +126,7 @@ def _row(evidence: StudyEvidence, slot: Slot, state: SlotState) -> TrialRow:
         invoked=_invoked(evidence.reader.read(f"{TRIALS}/{name}/{EVENTS}")),
         safety_failure=graded.safety,
         model_requested=plan.driver.model,
-        model_reported=None if exit_ is None else exit_.model_reported,
+        model_reported=None if exit_ is None else _named(exit_.model_reported),
         started_at=moment(state.attempts[0].started_at) if state.attempts else None,
         ended_at=None if state.ended_at is None else moment(state.ended_at),
         wall_seconds=_sum([_amount(one, "wall_seconds") for one in usage]),
@@ -137,6 +140,14 @@ def _row(evidence: StudyEvidence, slot: Slot, state: SlotState) -> TrialRow:
         trial_fingerprint=_fingerprint(evidence.reader.read(f"{TRIALS}/{name}/{TRIAL}"), name),
         completion_binding_hash=state.completion_binding_hash,
     )
+
+
+def _named(model: str | None) -> str | None:
+    """A model's name as it was reported; whatever is no name stands between quotes and is safe to print.
+
+    A program tells it, so it may be anything: control characters, or a formula for whoever opens the table.
+    """
+    return model if model is None or _MODEL.fullmatch(model) else f'"{printable(model)}"'
 
 
 def moment(text: str) -> datetime:

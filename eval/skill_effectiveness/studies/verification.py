@@ -45,11 +45,14 @@ from skill_effectiveness.evidence.subjects import HeldSubjects
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.studies import bundle_checks, outcome_checks
 from skill_effectiveness.studies.bundle_case import BundleCase, CheckFailedError
+from skill_effectiveness.studies.bundle_contents import files_of_trial
 from skill_effectiveness.studies.bundle_files import BundleFiles
 from skill_effectiveness.studies.bundle_form import (
     INCLUSION,
     PREDICATES,
+    REQUIRED,
     BundlePredicate,
+    is_bundled,
     read_inclusion,
     root_text,
     tree_over,
@@ -58,6 +61,7 @@ from skill_effectiveness.studies.errors import StudyError
 from skill_effectiveness.studies.plan_seal import PLAN
 from skill_effectiveness.studies.reporting import RESULTS_PATH
 from skill_effectiveness.trials.faults import TrialError
+from skill_effectiveness.trials.store import TRIAL, TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,6 +71,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.seal import Verification
+    from skill_effectiveness.studies.bundle_form import InclusionDocument
     from skill_effectiveness.studies.results import Results
 
 NAMES: Final = (
@@ -248,6 +253,10 @@ class _Run:
         changed = [name for name, digest in named.items() if self._files.digests[name] != digest]
         if changed:
             raise CheckFailedError(_first("has other bytes than were sealed", changed))
+        if foreign := sorted(name for name in named if not is_bundled(name)):
+            raise CheckFailedError(_first("is sealed, but no file that a bundle has", foreign))
+        if lacking := sorted(REQUIRED - named.keys()):
+            raise CheckFailedError(_first("is no part of this bundle, and of every whole one", lacking))
 
     def _rooted(self) -> None:
         """Check 3."""
@@ -290,13 +299,14 @@ class _Run:
         return StudyVerification(tuple(self._found[n] for n in sorted(self._found)), trial=self._trial)
 
     def _included(self) -> None:
-        """Check 3 of a proof: every file stands in the tree, and there is no other."""
+        """Check 3 of a proof: all that was sealed of the trial, and no more, stands in the tree."""
         document = read_inclusion(self._files.demand(INCLUSION))
         self._trial = document.trial
         predicate = self.case.predicate
         named = {file.path for file in document.files}
         if strangers := sorted(set(self._files.names()) - named - {INCLUSION}):
             raise CheckFailedError(_first("is present, and nothing proves it", strangers))
+        self._demand_whole_trial(document)
         head = TreeHead(predicate.tree_size, bytes.fromhex(predicate.merkle_root.removeprefix("sha256:")))
         for file in document.files:
             data = self._files.demand(file.path)
@@ -305,6 +315,17 @@ class _Run:
                 leaf_index=file.leaf_index, tree_size=document.tree_size, hashes=file.hashes
             )
             verify_inclusion(leaf_hash(entry), proof, head)
+
+    def _demand_whole_trial(self, document: InclusionDocument) -> None:
+        """The proofs are not signed, but the names of all sealed files are: they say what the trial has."""
+        sealed = [subject.name for subject in self.case.statement.subjects]
+        record = self._files.demand(f"{TRIALS}/{document.trial}/{TRIAL}")
+        wanted = set(files_of_trial(document.trial, record, sealed))
+        proven = {file.path for file in document.files}
+        if missing := sorted(wanted - proven):
+            raise CheckFailedError(_first("was sealed of this trial and is not proven here", missing))
+        if foreign := sorted(proven - wanted):
+            raise CheckFailedError(_first("is no part of the trial that is named", foreign))
 
 
 def _first(told: str, names: list[str]) -> str:

@@ -103,6 +103,8 @@ def _of_vote(
     reviewer = licence.reviewer
     if said != (reviewer.provider_executable_hash, reviewer.provider_cli_version, reviewer.model):
         yield f"{vote.vote_id} was answered by another program or model than the licensed one"
+    if vote.usage != document.usage.as_journalled():
+        yield f"{vote.vote_id} used something else than the journal says"
     if (document.canary is None) is not (canary is None):
         yield f"{vote.vote_id} is a canary where none was drawn, or none where one was"
     elif canary is not None and document.canary is not None:

@@ -33,7 +33,7 @@ from skill_effectiveness.protocol.words import Verdict
 from skill_effectiveness.providers import Ending
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.plan import LicenceId, TimeText, Version
-from skill_effectiveness.studies.rows import PairId, VoteId
+from skill_effectiveness.studies.rows import PairId, Usage, VoteId
 from skill_effectiveness.studies.study_file import Model
 
 if TYPE_CHECKING:
@@ -74,6 +74,17 @@ class VoteUsage(FrozenModel):
     reasoning_tokens: Count | None
     cost_units: Annotated[float, Field(ge=0)] | None
     latency_ms: Count | None
+
+    def as_journalled(self) -> Usage:
+        """The same as the row of the vote's end has it."""
+        return Usage(
+            input_tokens=self.input_tokens,
+            cached_tokens=self.cached_tokens,
+            output_tokens=self.output_tokens,
+            reasoning_tokens=self.reasoning_tokens,
+            cost_units=self.cost_units,
+            wall_seconds=None if self.latency_ms is None else self.latency_ms / 1_000,
+        )
 
 
 class VoteDocument(FrozenModel):

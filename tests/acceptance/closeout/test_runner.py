@@ -569,3 +569,32 @@ def test_a_change_that_keeps_size_and_time_is_dirt(repository: Repository) -> No
     repository.write("value", "v")
     repository.with_policy(policy(command_item(argv=text)))
     assert states(repository.run()) == [("check", "failed", "command left the worktree dirty")]
+
+
+class TestTheNewestWord:
+    def test_it_stands_in_the_journal_of_every_store(self, repository: Repository) -> None:
+        """C47: also where the evidence directory had the same decision already; and once."""
+        repository.with_policy(policy(command_item()))
+        repository.run()
+        other = repository.base / "other"
+        for _ in range(2):
+            repository.decide(store=other)
+            repository.decide()
+        assert _decided(repository.store) == ["accepted"]
+        assert _decided(other) == ["accepted"]
+
+    def test_a_word_that_comes_back_is_told_again(self, repository: Repository) -> None:
+        """C47: accepted, rejected and accepted are three decisions."""
+        repository.with_policy(
+            policy(command_item(argv=json.dumps(["test", "-e", str(repository.base / "good")])))
+        )
+        for good in (True, False, True):
+            (repository.base / "good").touch() if good else (repository.base / "good").unlink()
+            repository.run()
+        assert _decided(repository.store) == ["accepted", "rejected", "accepted"]
+
+
+def _decided(store: Path) -> list[str]:
+    (rows,) = (store / "closeout" / "journal").glob("*.jsonl")
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    return [row["body"]["decision"] for row in found if row["type"] == "decision_recorded"]

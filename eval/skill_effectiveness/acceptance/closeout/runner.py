@@ -140,17 +140,22 @@ def _run_command(desk: Desk, item: ResolvedCommand, before: Sequence[StoredRecor
 
 
 def _keep(desk: Desk, document: DecisionDocument) -> None:
-    """Keep the decision as the latest of its candidate."""
+    """Keep the decision as the latest of its candidate, in the evidence directory and in the journal.
+
+    A file that is there already says nothing about the journal: its writer may have been killed in between,
+    or have had another store. Whoever reads the journal must find the newest word there.
+    """
     situation, gate = desk.situation, desk.request.gate
     data = dump_line(to_json(document))
     folders = layout.decision_folders(gate, situation.policy.digest)
-    if desk.evidence.keep_decision(folders, f"{situation.head}.json", data):
-        body = {
-            "gate": gate,
-            "base": situation.base,
-            "head": situation.head,
-            "policyDigest": situation.policy.digest,
-            "decision": document.decision.value,
-            "decisionDigest": digest_bytes(data),
-        }
-        desk.journal.note(Entry(runner_journal.DECIDED, body))
+    desk.evidence.keep_decision(folders, f"{situation.head}.json", data)
+    about = {
+        "gate": gate,
+        "base": situation.base,
+        "head": situation.head,
+        "policyDigest": situation.policy.digest,
+    }
+    digest = digest_bytes(data)
+    if desk.journal.last_decision(about) != digest:
+        told = {"decision": document.decision.value, "decisionDigest": digest}
+        desk.journal.note(Entry(runner_journal.DECIDED, {**about, **told}))

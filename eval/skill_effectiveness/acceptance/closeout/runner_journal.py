@@ -16,6 +16,7 @@ from skill_effectiveness.evidence.journal_faults import JournalCode, JournalErro
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -115,6 +116,24 @@ class RunnerJournal:
             )
         except EvidenceError as error:
             raise _refused(error) from error
+
+    def last_decision(self, about: Mapping[str, object]) -> str | None:
+        """The digest of the newest decision about a candidate; `None` before the first.
+
+        Args:
+            about: members of its row that say which candidate it is about, and under what.
+
+        Raises:
+            CloseoutError: `journal_broken`, `store_unsafe`.
+        """
+        newest = None
+        try:
+            for row in self._journal.rows():
+                if row.type == DECIDED and all(row.body.get(name) == value for name, value in about.items()):
+                    newest = str(row.body.get("decisionDigest"))
+        except EvidenceError as error:
+            raise _refused(error) from error
+        return newest
 
     def _reopen(self) -> None:
         self._journal.close()

@@ -35,7 +35,15 @@ from skill_effectiveness.acceptance.milestone.prior import Prior
 from skill_effectiveness.acceptance.milestone.run import Run, open_run, required
 from skill_effectiveness.acceptance.milestone.store import MilestoneStore
 from skill_effectiveness.acceptance.milestone.verdict import Verdict
-from skill_effectiveness.acceptance.milestone.words import AuditWord, GateState, Outcome, RowType, Word
+from skill_effectiveness.acceptance.milestone.words import (
+    PRODUCER,
+    AuditWord,
+    GateState,
+    Outcome,
+    RowType,
+    Word,
+)
+from skill_effectiveness.evidence.crash import version
 from skill_effectiveness.evidence.documents import validate
 
 if TYPE_CHECKING:
@@ -266,6 +274,7 @@ class Closing:
             "head": tip,
             "milestone": run.milestone,
             "plan": run.facts.given.plan,
+            "producer": {"name": PRODUCER, "version": version()},
         }
         deferred = run.facts.criteria.deferred
         if deferred:

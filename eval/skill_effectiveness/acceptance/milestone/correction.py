@@ -5,6 +5,7 @@ Source: milestone.md, section 9.
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -62,7 +63,7 @@ ROUTE: Final = (
 def fix_packet(verdict: Verdict, criteria: Sequence[Criterion]) -> dict[str, Any]:
     """What a correction issue needs: exactly the blocking findings, the range, the criteria, the route."""
     files = sorted({finding.file for finding in verdict.blocking if finding.file})
-    named = f" {' '.join(files)}" if files else ""
+    named = f" {shlex.join(files)}" if files else ""
     return {
         "findings": {finding.id: finding.plain() for finding in verdict.blocking},
         "range": f"git diff {verdict.base}..{verdict.head} --{named}",

@@ -52,11 +52,8 @@ def reading_of(outcome: CallOutcome, tool_label: str) -> Reading:
 
 
 def _ran(tool: ToolActivity) -> bool:
-    """Whether a tool event tells of a call that ended well.
-
-    An adapter that does not tell how a call ended tells of its activity alone, which then has to do.
-    """
-    return getattr(tool, "succeeded", True) is True
+    """Whether a tool event tells of a call that ended well; one that merely began, or was refused, does not."""
+    return tool.succeeded is True
 
 
 def shortfalls(reading: Reading, floors: Floors) -> tuple[str, ...]:

@@ -126,6 +126,8 @@ def facts_of(folder: RunFolder, rows: RunRows) -> RunFacts:
     pinned, configuration = read_input(data), read_configuration(settings)
     if pinned.digest != started.body.get("input_digest"):
         raise _changed()
+    if configuration.model_dump(mode="json") != started.body.get("configuration"):
+        raise _changed()
     return RunFacts(folder.run, pinned, configuration, started)
 
 

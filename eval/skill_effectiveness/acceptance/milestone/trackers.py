@@ -107,7 +107,7 @@ class GhTracker:
 
 def _tracked(value: object, reason: str) -> Tracked:
     state = value.get("state") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or state not in {"open", "closed"}:
+    if not isinstance(value, dict) or state not in ("open", "closed"):
         return UNREAD
     why = value.get(reason)
     return Tracked(str(state), why if isinstance(why, str) else None)

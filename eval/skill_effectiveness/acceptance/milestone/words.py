@@ -14,6 +14,10 @@ CLOSED: Final = ConfigDict(extra="forbid", strict=True, frozen=True)
 """Configuration of every document of this room: no unknown field, no conversion, no change."""
 
 
+PRODUCER: Final = "milestone"
+"""The producer name of the closes that this tool records."""
+
+
 class Severity(StrEnum):
     """From the most severe to the least."""
 
