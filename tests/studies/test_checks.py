@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -157,6 +158,13 @@ class TestInstructions:
     def test_part_of_a_word_is_no_name(self, tmp_path: Path) -> None:
         found = report(study(tmp_path, {f"{TASK}/instruction.md": b"my-file-notes and file-notes2\n"}))
         assert found.passed
+
+
+def test_task_names_that_differ_in_case_alone(tmp_path: Path) -> None:
+    """S15 S65: refused before a plan is made, since their trials could not lie side by side."""
+    folder = study(tmp_path, {})
+    shutil.copytree(folder / TASK, folder / "tasks" / "NOTE-amber")
+    assert "the same name but for case; rename one." in failed(report(folder))[CheckName.SCHEMA]
 
 
 class TestScripts:

@@ -144,7 +144,7 @@ class LoggedCommands:
         observed = run_observed(
             argv,
             cwd=cwd,
-            env=without_routing(self._around.environ),
+            env={**without_routing(self._around.environ), "PWD": str(cwd)},
             seconds=self._seconds,
             around=self._around,
             called=f"check {argv[0]}",

@@ -91,7 +91,7 @@ def run_command(run: Run, argv: Sequence[str], folder: Path) -> tuple[ProcessRes
     result = run_process(
         [str(program), *argv[1:]],
         cwd=folder,
-        env=without_routing(around.environ),
+        env={**without_routing(around.environ), "PWD": str(folder)},
         stdin=b"",
         limits=Limits(
             run.facts.configuration.verify_seconds,
