@@ -108,17 +108,38 @@ def test_from_issue_to_close(repository: LoopRepository, capsys: pytest.CaptureF
 def test_a_milestone_that_was_really_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """O79: its own journal, as its own tool writes it, is a receipt; a run that is open is none."""
+    """O30 O79: its own journal is a receipt, its producer a publisher to be admitted; an open run is none."""
     case = Case(tmp_path / "case", Hall(), monkeypatch, capsys).started()
-    store = ("--store", str(case.store), "--json")
-    at = ("--issue", "acme/app#7")
-    words = ("--id", "a-1", "--actor", "agent", "--state", "finished", "--commit", case.head)
-    assert accepted_outcome.main(["attempt", "add", *at, *words, *store]) == 0
-    edge = ["edge", "add", *at, "--family", "qualification", "--milestone", "r1", *store]
-    assert accepted_outcome.main(edge) == 2
+    forge = Forge(tmp_path / "forge")
+    monkeypatch.setenv("PATH", f"{forge.folder}:{case.repository.variables()['PATH']}")
+    door.surroundings.cache_clear()
+
+    def said(*words: object, code: int = 0) -> Any:  # noqa: ANN401 - any JSON
+        capsys.readouterr()
+        named = [*map(str, words), "--issue", "acme/app#7", "--store", str(case.store), "--json"]
+        assert accepted_outcome.main(named) == code, capsys.readouterr()
+        return json.loads(capsys.readouterr().out)
+
+    attempt = ("--id", "a-1", "--actor", "agent", "--state", "finished", "--commit", case.head)
+    asked = ("--principal", "user:alice", "--budget", '{"usd":1}')
+    said("attempt", "add", *attempt, *asked)
+    shown = ("edge", "add", "--family", "qualification", "--milestone", "r1")
+    said(*shown, code=2)
     assert case.close().code == 0
-    capsys.readouterr()
-    assert accepted_outcome.main(edge) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["check"]["name"], said["result"], said["commit"]) == ("milestone/m1", "succeeded", case.head)
+    edge = said(*shown)
+    publisher = f"runner:milestone@{version()}"
+    assert (edge["check"]["name"], edge["result"], edge["commit"]) == ("milestone/m1", "succeeded", case.head)
+    assert edge["check"]["publisher"] == publisher
+    evidence = tmp_path / "evidence.json"
+    evidence.write_text(json.dumps({"evidence": [{"criterion": CRITERION, "evidence_id": edge["edge_id"]}]}))
+    file = case.store / "outcome" / "policy.json"
+    for admitted, code, state in (("runner:other@1", 1, "unauthorized"), (publisher, 0, "accepted")):
+        row = {
+            "agents_enabled": True, "verified_closing_enabled": True, "visibility": "public",
+            "admitted_verifiers": [admitted],
+        }  # fmt: skip
+        file.write_text(json.dumps({"schema_version": 1, "repositories": {"acme/app": row}}))
+        file.chmod(0o600)
+        graded = said("submit", "--attempt", "a-1", "--evidence", evidence, code=code)
+        assert (graded["state"], graded["may_close"]) == (state, state == "accepted")
     door.surroundings.cache_clear()

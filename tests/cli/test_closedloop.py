@@ -91,6 +91,21 @@ class TestRuns:
         assert (said.code, said.out) == (2, "")
         assert "started" not in said.err
         assert "kept in " in said.err
+        assert "remove it with: git worktree remove --force " in said.err
+        assert "to see why: " in said.err
+
+    def test_how_to_go_on(self, repository: LoopRepository, command: Command) -> None:
+        """L25 L27: one merge for all jobs, and none where the working tree has the edits already."""
+        jobs = [repository.job(WRITE, checks=["true"], name=name) for name in ("a", "b")]
+        said = command("--quiet", written(repository, *jobs))
+        (merge,) = [line for line in said.err.splitlines() if "git merge" in line]
+        assert merge.endswith("/b")
+        repository.git(*merge.partition("git ")[2].split())
+        assert (repository.root / "value").read_text() == "1"
+        lone = repository.job("pathlib.Path('value').write_text('2')\n", checks=["true"], isolate=False)
+        said = command("--quiet", written(repository, lone))
+        assert "its edits are in your working tree, uncommitted" in said.err
+        assert "git merge" not in said.err
 
     def test_json(self, repository: LoopRepository, command: Command) -> None:
         """L21a L21b L85: one object on stdout, equal to the stored one and valid by the published schema."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,6 +123,37 @@ class TestItems:
         sentence = "model rerouted: a -> b (X)"
 
         assert read(item("item.completed", type="agent_message", text=sentence)) == [Message(sentence)]
+
+    @pytest.mark.parametrize(
+        ("event", "members", "succeeded"),
+        [
+            ("item.completed", {"type": "command_execution", "status": "completed", "exit_code": 0}, True),
+            ("item.completed", {"type": "command_execution", "status": "failed", "exit_code": 1}, False),
+            ("item.completed", {"type": "command_execution", "status": "declined", "exit_code": None}, False),
+            (
+                "item.completed",
+                {"type": "command_execution", "status": "completed", "exit_code": False},
+                False,
+            ),
+            ("item.completed", {"type": "command_execution", "status": "failed", "exit_code": 0}, False),
+            ("item.started", {"type": "command_execution", "status": "completed", "exit_code": 0}, None),
+            ("item.updated", {"type": "command_execution", "status": "in_progress"}, None),
+            ("item.completed", {"type": "mcp_tool_call", "status": "completed"}, True),
+            ("item.completed", {"type": "mcp_tool_call", "status": "failed"}, False),
+            ("item.completed", {"type": "web_search"}, False),
+            ("item.completed", {"type": "file_change", "status": "completed"}, False),
+        ],
+    )
+    def test_how_a_tool_ended(
+        self,
+        event: str,
+        members: dict[str, Any],
+        succeeded: bool | None,  # noqa: FBT001 - three words
+    ) -> None:
+        """M115: the last event of a command or a tool server tells; whatever else there is reads nothing."""
+        (tool,) = read(item(event, **members))
+        assert isinstance(tool, ToolActivity)
+        assert tool.succeeded is succeeded
 
     @pytest.mark.parametrize("event", ["item.started", "item.updated", "item.completed"])
     @pytest.mark.parametrize(

@@ -35,9 +35,12 @@ def begin(base: Path) -> None:
     store = MilestoneStore.create(base / "store", surroundings(), checkout)
     with store, store.begin("r1") as folder:
         folder.keep(pinned.line, INPUT)
-        folder.keep(read_configuration(b"{}").line(), CONFIGURATION)
+        settings = read_configuration(b"{}")
+        folder.keep(settings.line(), CONFIGURATION)
         with folder.locked("begin"), folder.journal(create=True) as journal:
-            journal.note(RowType.STARTED, input_digest=pinned.digest, range_base="b", run="r1")
+            plain = settings.model_dump(mode="json")
+            members = {"configuration": plain, "input_digest": pinned.digest, "range_base": "b", "run": "r1"}
+            journal.note(RowType.STARTED, **members)
 
 
 @contextmanager

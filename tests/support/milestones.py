@@ -73,7 +73,8 @@ def answered(
 ) -> CallOutcome:
     """A successful call that read enough."""
     text = value if isinstance(value, str) else json.dumps(value)
-    events: tuple[Event, ...] = (*(ToolActivity("command", succeeded=True) for _ in range(commands)), Message(text))
+    tool = ToolActivity("command", succeeded=True)
+    events: tuple[Event, ...] = (*(tool for _ in range(commands)), Message(text))
     return CallOutcome(
         Ending.SUCCESS,
         answer=text,

@@ -17,7 +17,7 @@ from skill_effectiveness.evidence.fsops import closing
 from skill_effectiveness.evidence.tree import walk_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from skill_effectiveness.evidence.fsops import FileSystem
@@ -76,7 +76,7 @@ class FolderSubjects:
             names.add(found.path + "/" if stat.S_ISDIR(found.status.st_mode) else found.path)
         return names - self._besides
 
-    def chunks(self, name: str) -> Iterator[bytes]:
+    def chunks(self, name: str) -> Generator[bytes, None, None]:
         """See `SubjectSource`; raises as `chunks.file_chunks`."""
         *folders, last = name.split("/")
         with reported(name, reading=True), ExitStack() as opened:

@@ -161,7 +161,9 @@ def _item_events(kind: str, item: JsonValue, line: bytes) -> list[Event]:
     if not isinstance(item, dict) or not isinstance(item.get("type"), str):
         return [shape]
     item_type = str(item["type"])
-    events: list[Event] = [] if item_type in _SILENT_ITEMS else [ToolActivity(item_type, _succeeded(kind, item))]
+    events: list[Event] = []
+    if item_type not in _SILENT_ITEMS:
+        events = [ToolActivity(item_type, _succeeded(kind, item))]
     if kind not in _ITEM_EVENTS:
         return [*events, Unknown(kind)]
     if events:

@@ -122,6 +122,7 @@ def test_what_is_no_configuration(document: object, told: str) -> None:
         ({"reviewer": AGENT | {"args": ["x={{prompt}}"]}}, "exactly one argument"),
         ({"checks": ["a | b"]}, "not read by a shell"),
         ({"task": "a\0b"}, "NUL"),
+        ({"checks": ["a\0b"]}, "NUL"),
         ({"protectedPaths": ["../x"]}, "protected path ../x: "),
         ({"protectedPaths": ["/etc"]}, "protected path /etc: "),
         ({"protectedPaths": [".git/config"]}, "protected path .git/config: "),

@@ -15,15 +15,17 @@ from skill_effectiveness.acceptance.loop.errors import LoopRefusedError
 from skill_effectiveness.acceptance.loop.events import EVENT_TYPES
 from skill_effectiveness.acceptance.loop.inspection import BrokenLineError, Runs
 from skill_effectiveness.acceptance.loop.repository import repository_at
-from skill_effectiveness.acceptance.loop.runner import run_jobs
+from skill_effectiveness.acceptance.loop.runner import OpenRun, run_jobs
 from skill_effectiveness.acceptance.loop.words import Outcome, RunState
 from skill_effectiveness.evidence.canonical import digest_bytes
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.signals import Terminated
+from skill_effectiveness.execution.worktree import PlacedWorktree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from skill_effectiveness.acceptance.loop.summary import RunSummary
     from tests.support.loops import LoopRepository
 
 WRITE = "pathlib.Path('value').write_text(str(call))\n"
@@ -119,8 +121,65 @@ class TestLogs:
         assert repository.state() == before
         assert repository.run(repository.job(WRITE, checks=["true"], name="c")).exit == 0
 
+    def test_room_again(self, repository: LoopRepository) -> None:
+        """L62 L70 L71: what comes after an event that was lost is not written either."""
+
+        def about(path: str) -> bool:
+            return path.endswith("/events.ndjson")
+
+        full = FaultFs(repository.around.fs, Injection("write", 28, nth=8, about=about))
+        config = read_config(repository.config(repository.job(WRITE, checks=["true"])))
+        summary = run_jobs(config, around=replace(repository.around, fs=full))
+        assert (summary.outcome, summary.reason) == (Outcome.ABORTED, "aborted: event not written")
+        assert len(runs_of(repository).events(runs_of(repository).chosen(None))) == 7
+
 
 class TestInterrupts:
+    def test_while_tidying(self, repository: LoopRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+        """L26 L71: the job is told as it ended and its worktree is gone; no further one begins."""
+        remove = PlacedWorktree.remove
+
+        def interrupted(worktree: PlacedWorktree) -> bool:
+            signal.raise_signal(signal.SIGINT)
+            return remove(worktree)
+
+        monkeypatch.setattr(PlacedWorktree, "remove", interrupted)
+        summary = repository.run(repository.job(WRITE, checks=["false"], maxAttempts=1))
+        assert (summary.outcome, summary.reason) == (Outcome.ABORTED, "aborted: interrupted")
+        assert summary.jobs[0].outcome is Outcome.EXHAUSTED
+        assert repository.types()[-3:] == ["cleanup", "job_finished", "run_finished"]
+        assert list(repository.temporary.iterdir()) == []
+
+    @pytest.mark.parametrize("made", [True, False])
+    def test_while_a_worktree_is_made(
+        self, repository: LoopRepository, monkeypatch: pytest.MonkeyPatch, *, made: bool
+    ) -> None:
+        """L26 L71 L75: nothing of it stays, and the job is told as aborted."""
+        make = PlacedWorktree.make
+
+        def interrupted(worktree: PlacedWorktree) -> None:
+            if made:
+                make(worktree)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(PlacedWorktree, "make", interrupted)
+        summary = repository.run(repository.job(WRITE, checks=["false"]))
+        assert (summary.outcome, summary.jobs[0].outcome) == (Outcome.ABORTED, Outcome.ABORTED)
+        assert list(repository.temporary.iterdir()) == []
+        assert "closedloop-" not in repository.git("worktree", "list")
+
+    def test_when_it_is_over(self, repository: LoopRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+        """L71 L85: too late to change what became of the run."""
+        finished = OpenRun.finished
+
+        def interrupted(opened: OpenRun, outcome: Outcome, reason: str) -> RunSummary:
+            signal.raise_signal(signal.SIGINT)
+            return finished(opened, outcome, reason)
+
+        monkeypatch.setattr(OpenRun, "finished", interrupted)
+        assert repository.run(repository.job(WRITE, checks=["true"])).outcome is Outcome.PASSED
+        assert repository.types().count("run_finished") == 1
+
     @pytest.mark.parametrize("kind", [KeyboardInterrupt, Terminated(signal.SIGTERM)])
     def test_in_the_middle(self, repository: LoopRepository, kind: BaseException) -> None:
         """L71 L75: aborted, log closed, worktree gone."""

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.private import REPOSITORY
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def ran(repository: LoopRepository, programs: Path, *words: str) -> subprocess.C
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_review_loop(repository: LoopRepository, tmp_path: Path) -> None:
     """L39 L45: the task is the argument; 0 once the verdict passes, and only on a clean tree."""
     programs = tmp_path / "programs"

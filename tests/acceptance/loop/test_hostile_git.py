@@ -50,7 +50,7 @@ class TestConfigurationElsewhere:
         demand_refused(repository, worker)
 
     def test_a_git_folder_that_is_a_link(self, repository: LoopRepository) -> None:
-        """L80 L83"""
+        """L80 L83: nor does another folder in the place of the worktree's own."""
         worker = (
             "import shutil\nelse_ = base / 'else'\nshutil.copytree(common, else_, symlinks=True)\n"
             f"(else_ / 'config').write_text((common / 'config').read_text() + {evil(repository)!r})\n"
@@ -103,6 +103,59 @@ class TestConfigurationElsewhere:
         summary = _run_in(repository, linked, repository.job(_hidden(worker), checks=["true"], maxAttempts=1))
         assert summary.outcome is Outcome.EXHAUSTED
         assert not (repository.base / "ran").exists()
+
+
+class TestMarks:
+    def test_behind_a_link(self, repository: LoopRepository) -> None:
+        """L80 L83: a configuration kept elsewhere, with a link to it at home."""
+        real = repository.base / "dotfile"
+        real.write_text("[user]\n\tname = n\n")
+        (repository.home / ".gitconfig").symlink_to(real)
+        demand_refused(repository, f"pathlib.Path({str(real)!r}).write_text({evil(repository)!r})\n")
+
+    def test_names_that_cannot_stand_beside_each_other(self, repository: LoopRepository) -> None:
+        """L80: a folder is protected whatever names are in it."""
+        repository.commit(**{"tests/A": "1", "tests/a": "2"})
+        worker = WRITE + "pathlib.Path('tests/A').write_text('evil')\n"
+        job = repository.job(worker, checks=["true"], protectedPaths=["tests"], maxAttempts=1)
+        assert repository.run(job).exit == 2
+
+    def test_a_file_without_end(self, repository: LoopRepository) -> None:
+        """L78 L80: two tebibytes that take no room are not read."""
+        worker = WRITE + "os.mkdir('big')\nopen('big/x', 'wb').truncate(1 << 41)\n"
+        worker += "pathlib.Path('.gitignore').write_text('big')\n"
+        job = repository.job(worker, checks=["true"], protectedPaths=["big"], maxAttempts=1)
+        assert repository.run(job).exit == 2
+
+    def test_a_check_that_changes_an_ignored_protected_file(self, repository: LoopRepository) -> None:
+        """L52 L80: code of the worker that runs in a check is no better than the worker."""
+        repository.write("ignored", "x")
+        job = repository.job(
+            WRITE, checks=[["sh", "-c", "echo y > ignored"]], protectedPaths=["ignored"],
+            isolate=False, cleanChecks=False, maxAttempts=1,
+        )  # fmt: skip
+        assert repository.run(job).exit == 2
+        assert repository.of("attempt_finished")[0]["reason"] == "repository_changed"
+
+
+class TestObjects:
+    def test_an_object_that_is_not_what_its_id_says(self, repository: LoopRepository) -> None:
+        """L27 L78: git does not write what it has, so what would be merged is not what was reviewed."""
+        worker = (
+            WRITE
+            + COMMON
+            + (
+                "import hashlib, zlib\n"
+                "name = hashlib.sha1(b'blob 5\\0good\\n').hexdigest()\n"
+                "place = common / 'objects' / name[:2] / name[2:]\nplace.parent.mkdir(exist_ok=True)\n"
+                "place.write_bytes(zlib.compress(b'blob 5\\0evil\\n'))\n"
+                "pathlib.Path('value').write_bytes(b'good\\n')\n"
+            )
+        )
+        summary = repository.run(repository.job(worker, "verdict()\n", maxAttempts=1))
+        assert summary.outcome is Outcome.ABORTED
+        assert "git fsck" in summary.reason
+        assert repository.git("for-each-ref", "refs/closedloop") == ""
 
 
 def _run_in(repository: LoopRepository, top: Path, job: dict[str, Any]) -> RunSummary:

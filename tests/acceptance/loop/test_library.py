@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,6 +65,10 @@ def test_the_public_names() -> None:
         "Outcome", "RunContext", "RunResult", "StateView", "agent", "checks_pass", "execute", "file_exists",
         "loop", "run", "seq", "verdict_passed",
     ]  # fmt: skip
+
+
+def _answer(given: Measurement, _view: StateView) -> Measurement:
+    return given
 
 
 class TestWorkflows:
@@ -182,6 +187,23 @@ class TestWorkflows:
         assert carry_out(repository, Broken()).reason == "aborted: a block of kind broken raised RuntimeError"
         assert carry_out(repository, Refusing()).outcome is Outcome.EXHAUSTED
 
+    def test_a_step_after_a_loop(self, repository: LoopRepository) -> None:
+        """L71 L78: it was measured, so a failure there is none of this tool's."""
+        good = loop(body=run(fake(repository, "a", "")), until=file_exists("value"), max=1)
+        result = carry_out(repository, seq([good, run(fake(repository, "b", "sys.exit(3)\n"))]))
+        assert (result.outcome, result.attempts) == (Outcome.EXHAUSTED, 1)
+        assert "agent_failed" in result.reason
+
+    def test_measurements_that_are_none(self, repository: LoopRepository) -> None:
+        """L46 L78: "no" is true in Python, and passes nothing."""
+        for answer in (
+            Measurement("no"),  # type: ignore[arg-type]
+            Measurement(True, 1),  # type: ignore[arg-type]  # noqa: FBT003 - as it is declared
+            Measurement(False, "w", "\udc80"),  # noqa: FBT003 - as it is declared
+        ):
+            asked = loop(body=run(fake(repository, "a", "")), until=partial(_answer, answer), max=1)
+            assert carry_out(repository, asked).outcome is Outcome.ABORTED
+
     def test_refusals(self, repository: LoopRepository) -> None:
         """L1 L14: nothing runs."""
         for make in (
@@ -191,6 +213,7 @@ class TestWorkflows:
             lambda: loop(body=seq([run(fake(repository, "a", ""))]), until=verdict_passed(), max=0),
             lambda: loop(body=seq([run(fake(repository, "a", ""))]), until=verdict_passed(), max=True),
             lambda: execute(run(fake(repository, "a", "")), task=" ", worktree=repository.root),
+            lambda: execute(run(fake(repository, "a", "")), task="\udc80", worktree=repository.root),
             lambda: execute(
                 run(fake(repository, "a", "")), task="t", worktree=repository.root, timeout_seconds=0
             ),
@@ -349,6 +372,7 @@ class TestStateViews:
             type(each).__name__ in {"Observed", "AgentExited", "RunResult", "Workplace"} for each in found
         )
 
+    @pytest.mark.slow
     @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.binary(max_size=300), st.binary(max_size=300))
     def test_output_never_decides(

@@ -372,6 +372,7 @@ class TestAttempts:
         assert repository.of("check_result", "verdict", "reviewer_started") == []
         assert [event["reason"] for event in repository.of("attempt_finished")] == ["agent_failed"] * 2
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("supervised")
     def test_time_limits(self, repository: LoopRepository) -> None:
         """L12 L61: each process alone; the group is killed, and what it left behind too."""
@@ -385,6 +386,7 @@ class TestAttempts:
         assert (exited["exit"], exited["timed_out"]) == (None, True)
         assert repository.of("attempt_finished")[0]["reason"] == "agent_timed_out"
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("supervised")
     def test_a_check_at_its_time_limit(self, repository: LoopRepository) -> None:
         """L12 L46: no exit code is no pass."""
@@ -423,6 +425,7 @@ class TestReviewers:
         verdict = repository.of("verdict")[0]
         assert (verdict["verdict"], verdict["reason"]) == ("invalid", reason)
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("supervised")
     def test_a_reviewer_at_its_time_limit(self, repository: LoopRepository) -> None:
         """L54: its verdict was there, and does not count."""

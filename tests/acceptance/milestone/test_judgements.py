@@ -62,6 +62,7 @@ from skill_effectiveness.acceptance.milestone.verdict import NodeReceipt, Verdic
 from skill_effectiveness.acceptance.milestone.words import GateState, Impact, PassName, PassState, Word
 from skill_effectiveness.execution import LimitName
 from skill_effectiveness.providers import CallOutcome, Ending, ProviderErrorKind
+from skill_effectiveness.providers.events import Message, ToolActivity
 from tests.support.milestones import answered, finding
 
 if TYPE_CHECKING:
@@ -171,6 +172,13 @@ class TestFloors:
         assert reading_of(outcome, "verified-none") == Reading(2, 7, 3.0)
         assert reading_of(outcome, "not-observed") == Reading(None, 7, 3.0)
         assert reading_of(CallOutcome(Ending.SUCCESS, answer="x"), "any") == Reading(None, None, 0.0)
+
+    @pytest.mark.parametrize("ended", [None, False])
+    def test_what_began_or_failed_is_no_command(self, ended: bool | None) -> None:  # noqa: FBT001 - three words
+        """M115: the floor asks for a command that ended well; any other sign of a tool is none."""
+        events = (ToolActivity("command_execution", ended), Message("{}"))
+        outcome = CallOutcome(Ending.SUCCESS, answer="{}", events=events)
+        assert reading_of(outcome, "any").commands == 0
 
 
 class TestPriors:

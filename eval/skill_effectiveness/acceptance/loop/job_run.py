@@ -9,11 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.acceptance.loop.errors import AbortedError, EventNotWrittenError
+from skill_effectiveness.acceptance.loop.errors import AbortedError, EventNotWrittenError, LoopRefusedError
 from skill_effectiveness.acceptance.loop.events import Cleanup, JobFinished, JobStarted
 from skill_effectiveness.acceptance.loop.guard import guard_of
 from skill_effectiveness.acceptance.loop.measured_tree import MeasuredTree
 from skill_effectiveness.acceptance.loop.prompts import material_of
+from skill_effectiveness.acceptance.loop.repository import demand_clean
 from skill_effectiveness.acceptance.loop.summary import JobSummary
 from skill_effectiveness.acceptance.loop.words import LimitCycle, Outcome
 from skill_effectiveness.acceptance.loop.workplace import Settings, Workplace
@@ -41,8 +42,8 @@ REFS: Final = "refs/closedloop"
 INTERRUPTED: Final = "interrupted"
 MOVED: Final = "the repository was moved by someone else"
 HIDDEN: Final = (
-    "the working tree holds something else than HEAD that git status does not show (a sparse checkout, or files "
-    'marked assume-unchanged or skip-worktree); undo that, or use "isolate": true'
+    "the working tree differs from HEAD in what git status does not show (a sparse checkout, or files marked "
+    'assume-unchanged or skip-worktree); undo that, or use "isolate": true'
 )
 _INDEX: Final = "index"
 
@@ -263,10 +264,17 @@ class JobRun:
         tree.measure()
         head = self._site.repository.head
         if tree.start != head or tree.written() != tree.tree_of(line.in_tree):
-            raise AbortedError(HIDDEN if tree.start == head == line.in_tree else MOVED)
+            raise AbortedError(HIDDEN if tree.start == head and self._looks_clean() else MOVED)
         if line.tip != line.in_tree:
             tree.ask("read-tree", "-m", "-u", line.in_tree, line.tip)
             line.in_tree = line.tip
+
+    def _looks_clean(self) -> bool:
+        try:
+            demand_clean(self._site.repository, self._site.around)
+        except LoopRefusedError:
+            return False
+        return True
 
     def _accepted(self, place: Workplace, path: Path) -> JobEnd:
         site, job = self._site, self._assignment.settings.job

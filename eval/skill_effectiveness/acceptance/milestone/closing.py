@@ -190,6 +190,11 @@ def _stopped(run: Run, stop: Stop) -> Ended:
     return Ended(stop.outcome, stop, value)
 
 
+def _refused(reason: str) -> Stopped:
+    told = f"Nothing was closed: {reason}."
+    return Stopped(Stop(Outcome.REFUSED, StopCode.CLOSE_UNVERIFIED, told, carries={"why": reason}))
+
+
 class Closing:
     """One close of an open run."""
 
@@ -209,8 +214,9 @@ class Closing:
             if verdict.word is not Word.VERIFIED:
                 corrected = Correction(self._run, judged, verdict).correct()
                 judged, verdict = corrected.gate, corrected.verdict
-            if target_tip(self._run) == judged.head:
-                return self._record(judged, verdict)
+            ended = self._record(judged, verdict)
+            if ended is not None:
+                return ended
         told = "The target moved before the close was recorded, three times; let it rest."
         raise escalated(StopCode.CLOSE_UNVERIFIED, told)
 
@@ -222,8 +228,7 @@ class Closing:
         """
         reason = self._unverified(newest_gate(self._run), self._newest_verdict(), target_tip(self._run))
         if reason is not None:
-            told = f"Nothing was closed: {reason}."
-            raise Stopped(Stop(Outcome.REFUSED, StopCode.CLOSE_UNVERIFIED, told, carries={"why": reason}))
+            raise _refused(reason)
 
     def record_standing(self) -> Ended:
         """Close on the newest gate and V; nothing is made.
@@ -231,7 +236,10 @@ class Closing:
         Raises:
             Stopped: `close_unverified`, `audit_mismatch`.
         """
-        return self._record(newest_gate(self._run), self._newest_verdict())
+        ended = self._record(newest_gate(self._run), self._newest_verdict())
+        if ended is None:
+            raise _refused("the target moved before the close was recorded")
+        return ended
 
     def _newest_verdict(self) -> Verdict | None:
         row = self._run.rows.newest(RowType.CROSSCHECK)
@@ -257,10 +265,12 @@ class Closing:
         told = self._run.facts.started.body.get("prior")
         return None if told is None else Prior(validate(Verdict, told["verdict"]), rerun=True)
 
-    def _record(self, judged: GateJudgement | None, verdict: Verdict | None) -> Ended:
-        """Write the close, or say why there is none."""
+    def _record(self, judged: GateJudgement | None, verdict: Verdict | None) -> Ended | None:
+        """Write the close, or say why there is none; `None`: the target moved, and nothing was recorded."""
         run = self._run
         tip = target_tip(run)
+        if judged is not None and judged.head != tip:
+            return None
         reason = self._unverified(judged, verdict, tip)
         if reason is not None or judged is None:
             told = f"Nothing was closed: {reason}."
@@ -280,6 +290,9 @@ class Closing:
         if deferred:
             listed = [entry.model_dump(mode="json", exclude_none=True) for entry in deferred]
             body["delivery"] = {"criteria": listed, "head": tip, "state": "pending"}
+        # The last thing that is looked at: the audit takes its time.
+        if target_tip(run) != tip:
+            return None
         run.note(RowType.CLOSE, **body)
         run.note(RowType.FINISHED, outcome=Outcome.CLOSED.value)
         value = {"outcome": Outcome.CLOSED.value, **body}

@@ -108,6 +108,7 @@ class Crosscheck:
         self._run_dir = run.folder.path if run_dir is None else run_dir
         self._desk = CallDesk(run)
         self._checkouts = Checkouts(run)
+        self._unavailable: list[str] = []
 
     def round(self, order: RoundOrder) -> Verdict:
         """Run one round; its V, and the row that holds it.
@@ -127,7 +128,7 @@ class Crosscheck:
         choices = self._choices()
         first = next(choices, None)
         if first is None:
-            raise _no_engine()
+            raise _no_engine([], self._unavailable)
         handovers = gather(run)
         receipts = write_receipts(run, order.number, handovers)
         run.folder.replace(dump_line(ANSWER_SCHEMA), "crosscheck", STRICT_SCHEMA)
@@ -167,8 +168,8 @@ class Crosscheck:
                     )
                     for name, profile in profiles.items()
                 }
-            except EngineUnavailableError:
-                continue
+            except EngineUnavailableError as error:
+                self._unavailable.append(str(error))
 
     def _judged(
         self, order: RoundOrder, about: _Round, first: _Engines, others: Iterator[_Engines]
@@ -205,7 +206,7 @@ class Crosscheck:
         if passing is not None:
             code = StopCode.ENGINE_QUOTA if passing is PassState.QUOTA else StopCode.ENGINE_NO_ANSWER
             raise held(code, "No engine could be probed; resume when one answers.")
-        raise _no_engine(attempts)
+        raise _no_engine(attempts, self._unavailable)
 
     def _unfit(self, engines: _Engines) -> tuple[bool, PassState | None]:
         for engine in {each.profile.name: each for each in engines.values()}.values():
@@ -392,7 +393,10 @@ def _failed(reason: Reason, sentence: str, **carries: Any) -> Exception:  # noqa
     return escalated(StopCode.CROSSCHECK_FAILED, sentence, reason.value, **carries)
 
 
-def _no_engine(attempts: Sequence[AttemptRecord] = ()) -> Exception:
-    told = "No engine profile is configured, available and fit; configure one and start a new run."
+def _no_engine(attempts: Sequence[AttemptRecord], unavailable: Sequence[str]) -> Exception:
+    told = "No engine profile is configured, available and fit; see why, configure one and start a new run."
     records = [attempt.model_dump(mode="json") for attempt in attempts]
-    return escalated(StopCode.CROSSCHECK_REFUSED, told, Reason.NO_ENGINE.value, attempts=records)
+    reason = Reason.NO_ENGINE.value
+    return escalated(
+        StopCode.CROSSCHECK_REFUSED, told, reason, attempts=records, unavailable=list(unavailable)
+    )

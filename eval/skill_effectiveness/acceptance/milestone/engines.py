@@ -40,11 +40,11 @@ def bind_registered(profile: EngineProfile, around: Surroundings) -> Provider:
     """
     adapter = ADAPTERS.get(profile.adapter)
     if adapter is None:
-        raise EngineUnavailableError(f"there is no adapter {profile.adapter}")
+        raise EngineUnavailableError(f"{profile.name}: there is no adapter {profile.adapter}")
     word = profile.argv[0] if profile.argv else profile.adapter
     program = Path(profile.program) if profile.program else find_tool(word, around)
     if program is None:
-        raise EngineUnavailableError(f"there is no program {word} on PATH")
+        raise EngineUnavailableError(f"{profile.name}: there is no such program")
     if issubclass(adapter, CommandProvider):
         settings = CommandSettings((profile.argv or (word, PROMPT_WORD))[1:])
         return CommandProvider.configured(program, settings, around=around)

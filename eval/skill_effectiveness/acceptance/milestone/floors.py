@@ -52,7 +52,7 @@ def reading_of(outcome: CallOutcome, tool_label: str) -> Reading:
 
 
 def _ran(tool: ToolActivity) -> bool:
-    """Whether a tool event tells of a call that ended well; one that merely began, or was refused, does not."""
+    """Whether a tool event tells of a call that ended well; one that merely began or failed does not."""
     return tool.succeeded is True
 
 

@@ -67,7 +67,12 @@ class Repository:
         return None if common is None else self._around.fs.resolve(str(common))
 
     def tip(self, branch: str) -> str | None:
-        """The commit of a local branch; `None` where there is none."""
+        """The commit of a local branch; `None` where there is none.
+
+        What only leads to a commit from a branch, such as `main~1` or `main@{1}`, is no branch.
+        """
+        if "\0" in branch or not self.git.ask("check-ref-format", f"refs/heads/{branch}").good:
+            return None
         return self.git.commit(f"refs/heads/{branch}")
 
     def tree(self, commit: str) -> str | None:
