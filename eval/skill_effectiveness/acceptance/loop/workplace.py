@@ -258,7 +258,10 @@ class Workplace:
     def _moved(self) -> bool:
         """Measure again; whether the tree, its index, HEAD or a protected place is another than before."""
         before, self.standing = self.standing, self.measure()
-        return not self.standing.same_place(before) or self.guard.mark() != self._guarded
+        if not self.standing.same_place(before):
+            return True
+        # What git is led by has just been looked at.
+        return bool(self.guard.places) and self.guard.mark() != self._guarded
 
     # Attempts.
 
