@@ -324,3 +324,13 @@ class TestSalvage:
         log.take(json.dumps(line("tool_use", tool(command="\ud800"))).encode())
 
         assert [type(event) for event in log.events] == [ToolActivity, Unreadable]
+
+
+def test_more_texts_than_a_model_says() -> None:
+    """P5: they are not put together without end."""
+    state = Stream()
+    shown = [
+        state.read(one, b"line")[-1] for one in stream(step_start(), *(text("x", str(n)) for n in range(70)))
+    ]
+    assert isinstance(shown[64], Message)
+    assert all(isinstance(event, Unreadable) for event in shown[65:])

@@ -195,3 +195,11 @@ class TestReading:
     def test_any_bytes_have_an_answer(self, data: bytes) -> None:
         """P6: and it is a plain one."""
         assert read_export(data) is None
+
+
+@pytest.mark.parametrize("kind", [[], {}, ["text"], None, 7, True])
+def test_a_part_whose_type_is_no_word(kind: object) -> None:
+    """P6 P9: it is no harmless one, and no traceback after a call that was paid."""
+    parts = [*GOOD_PARTS, {**part("9", "text"), "type": kind}]
+    found = compared(exported(*parts))
+    assert any(isinstance(event, ToolActivity) for event in found)

@@ -59,6 +59,10 @@ def name_of(value: JsonValue) -> str | None:
     return value if isinstance(value, str) and 0 < len(value) <= _LONGEST_ID else None
 
 
+_TEXTS_MOST: Final = 64
+"""Texts of one step that make its message: a model says a few, and each joins them all anew."""
+
+
 class Stream:
     """The lines of one call, and what has to be remembered of them.
 
@@ -128,6 +132,8 @@ class Stream:
         if not isinstance(text, str):
             return None
         self._texts[name] = text
+        if len(self._texts) > _TEXTS_MOST:
+            return None
         return Message("\n".join(self._texts.values()))
 
     def _reasoning(self, name: str, part: Document) -> Event | None:

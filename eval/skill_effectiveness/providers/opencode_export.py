@@ -171,5 +171,6 @@ def _hidden_tools(export: Export, stream: Stream) -> Iterator[str]:
             continue
         for name, part in _named(message):
             kind = part.get("type")
-            if kind not in _HARMLESS_PARTS and name not in stream.parts:
+            harmless = isinstance(kind, str) and kind in _HARMLESS_PARTS
+            if not harmless and name not in stream.parts:
                 yield name_of(part.get("tool")) or name_of(kind) or ""
