@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,9 +25,18 @@ from skill_effectiveness.acceptance.milestone.delivery import (
     worst,
 )
 from skill_effectiveness.acceptance.milestone.input import MilestoneInput, PlannedNode
+from skill_effectiveness.acceptance.milestone.repository import Repository
 from skill_effectiveness.acceptance.milestone.reuse import Landing, NotProvenError, Source, judge_reuse
+from skill_effectiveness.acceptance.milestone.trackers import FileTracker
 from skill_effectiveness.acceptance.milestone.words import AuditWord, DeliveryWord
+from skill_effectiveness.cli import door
 from skill_effectiveness.evidence.canonical import digest_text
+from tests.support.private import surroundings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.milestones import Case
 
 HEAD, TREE, BASE, BATCH, DIGEST = "a" * 40, "b" * 40, "c" * 40, "d" * 40, "sha256:1"
 ACCEPTANCE = {
@@ -240,3 +249,20 @@ class TestReuse:
         assert "another head or tree" in self.refused(self.source(), land=release | {"head": BASE})
         assert "another head or tree" in self.refused(self.source(), land=release | {"tree": BASE})
         assert "those of its release" in self.refused(self.source(), land=release | {"slice": "x"})
+
+
+@pytest.mark.parametrize("state", [[], {}, ["closed"], 1, None, True, "CLOSED"])
+def test_a_tracker_that_answers_nonsense(tmp_path: Path, state: object) -> None:
+    """M104: a state that is none is unobserved, whatever JSON value stands there."""
+    place = tmp_path / "tracker.json"
+    place.write_text(json.dumps({"issues": {"a/b#1": {"state": state, "reason": "completed"}}}))
+    tracker = FileTracker(place, surroundings())
+    assert tracker.issue("a/b#1").state is None
+
+
+def test_a_folder_in_the_place_of_the_remote(case: Case) -> None:
+    """M101: a folder named origin is not the remote origin; nothing was published by it."""
+    case.git("init", "-q", "--bare", "origin")
+    case.git("push", "-q", "./origin", "main")
+    seen = Repository(case.repository.root, door.surroundings()).remote_branch("main", case.head)
+    assert (seen.readable, seen.tip) == (False, None)

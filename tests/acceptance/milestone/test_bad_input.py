@@ -30,6 +30,9 @@ class TestInput:
         [
             ({"unknown": 1}, "/unknown "),
             ({"target": "nothing"}, "/target "),
+            ({"target": "main~0"}, "/target "),
+            ({"target": "main@{0}"}, "/target "),
+            ({"target": "ma\0in"}, "/target "),
             ({"base": "nothing"}, "/base "),
             ({"nodes": [node(base="nothing")]}, "/nodes/0/base "),
             ({"repository": "/nothing"}, "/repository "),
@@ -197,6 +200,15 @@ class TestJournal:
         place.write_bytes(place.read_bytes().replace(b"It works.", b"It sings."))
         said = case.close()
         assert (said.code, said.document["code"]) == (4, "pinned_input_changed")
+
+    def test_a_configuration_that_was_changed(self, case: Case, hall: Hall) -> None:
+        """M115: likewise, so that nobody lowers floors or swaps the local CI command of a run."""
+        case.started()
+        place = case.folder() / "configuration.json"
+        place.write_bytes(place.read_bytes().replace(b'"commands":1', b'"commands":0'))
+        said = case.close()
+        assert (said.code, said.document["code"]) == (4, "pinned_input_changed")
+        assert hall.asked == []
         assert case("audit").code == 2
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from skill_effectiveness.acceptance.milestone import auditing, closing
 from tests.support.milestones import CHECK, finding, needs, node, verified
 
 if TYPE_CHECKING:
@@ -39,6 +40,23 @@ def test_a_verified_milestone_closes(case: Case, hall: Hall) -> None:
     assert said.document["crosscheck"] == case.verdict()
     assert list((case.folder() / "crosscheck-wt").iterdir()) == []
     assert len(case.git("worktree", "list").splitlines()) == 1
+
+
+def test_a_target_that_moves_during_the_audit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """M70 M71: it is looked at last, so that the close row names the tip; the new head is judged."""
+    audited = auditing.audit_rows
+    left = ["once"]
+
+    def slow(*given: Any) -> Any:  # noqa: ANN401 - whatever the audit is given
+        if left:
+            case.repository.commit(**{left.pop(): "1"})
+        return audited(*given)
+
+    monkeypatch.setattr(closing, "audit_rows", slow)
+    assert case.started().close().code == 0
+    (close,) = case.rows("crw.milestoneClose")
+    assert close["head"] == case.head == case.verdict()["head"]
+    assert len(case.rows("crw.crosscheck")) == 2
 
 
 class TestGate:

@@ -337,7 +337,9 @@ class TestEngines:
     def test_none_is_available(self, case: Case, hall: Hall) -> None:
         """M46: refused."""
         hall.missing.add("one")
-        assert stopped(case.started().close()) == (1, "crosscheck_refused", "crosscheck_no_engine")
+        said = case.started().close()
+        assert stopped(said) == (1, "crosscheck_refused", "crosscheck_no_engine")
+        assert said.document["unavailable"] == ["one"]
 
     def test_one_that_misses_the_planted_defect(self, case: Case, hall: Hall) -> None:
         """M111: judges nothing; the next one does; the row says why."""

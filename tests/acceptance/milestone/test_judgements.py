@@ -239,6 +239,11 @@ class TestCorrection:
         assert self.plan("defect") == "executor"
         assert self.plan() == "executor"
 
+    def test_a_file_name_in_the_range(self) -> None:
+        """M81: whoever pastes the command runs nothing but it, whatever an engine calls a file."""
+        packet = fix_packet(v(findings=(made(file="b.py; touch x"),)), [])
+        assert packet["range"].endswith(" -- 'b.py; touch x'")
+
     def test_the_fix_packet(self) -> None:
         """M81: exactly the blocking ids, the range over their files, the criteria, the route."""
         minor = made(name="B-2", severity="P3", impact=None)

@@ -110,6 +110,9 @@ class Repository:
     def remote_branch(self, branch: str, head: str) -> RemoteBranch:
         """What origin says about a branch; nothing is fetched."""
         ref = f"refs/heads/{branch}"
+        # Without such a remote, git would ask a folder of that name, which the range itself may hold.
+        if not self.git.ask("remote", "get-url", "origin").good:
+            return RemoteBranch(readable=False)
         answered = self.git.ask("ls-remote", "--exit-code", "origin", ref, seconds=REMOTE_SECONDS)
         absent = 2  # what --exit-code answers when nothing matches
         if answered.code == absent:
