@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 PUBLISHED = {EVIDENCE, RESULT, METRICS, CLAIM}
 
 

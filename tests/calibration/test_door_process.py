@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from tests.support.examinations import Anything
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-canary-4711"
 PLACE = "place-canary-4712"
 WORDS = "words-canary-4713"

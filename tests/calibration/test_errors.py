@@ -137,7 +137,7 @@ def simulated_settings(place: Path) -> None:
     class Simulated(Scripted):
         name = "simulated"
 
-    examine(place, Simulated(always("tie")))
+    examine(place, Simulated(always("tie")), plan=replace(PLAN, reviewer_family="simulated"))
 
 
 SITUATIONS: dict[RefusalCode, Situation] = {

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.fsops import FileSystem
 
+pytestmark = pytest.mark.slow
+
 EVIDENCE, RESULT = "reviewer-calibration.json", "reviewer-calibration-result.json"
 
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _inputs_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skill_effectiveness.studies.file_trees import HeldTree
 from skill_effectiveness.studies.halting import Halt
 from skill_effectiveness.studies.runner import RunStatus
 from tests.support.crash_images import Image, Recording, fast_folder
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.agent import Cancelled
     from skill_effectiveness.studies.attempt_records import AttemptOrder
 
-BARE = result(files={"note.txt": b"done\n"})
+BARE = result(files=HeldTree.of_files({"note.txt": b"done\n"}))
 ENDINGS = {1: [BARE], 2: [BARE]}
 
 

@@ -13,6 +13,8 @@ import pytest
 from tests.support.crash_images import fast_folder
 from tests.support.private import child_output
 
+pytestmark = pytest.mark.slow
+
 BEGIN = """
 import itertools, json, os, pathlib, random, shutil, signal, sys
 from skill_effectiveness.evidence.fsops import RealFs

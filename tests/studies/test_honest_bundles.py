@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.attempt_records import AttemptOrder
     from tests.support.studies import Bench
 
+pytestmark = pytest.mark.slow
+
 MIXED = (
     "{no_answer: 0.08, crashed: 0.08, refused: 0.08, timeout: 0.08, limit: 0.08, provider_error: 0.1, "
     "interrupted: 0.1, contaminated: 0.08, void: 0.08}"

@@ -2,7 +2,7 @@
 
 Source: controls.md, section 2. Whatever ends one of them without its result, a usage error included, prints
 `matched_call_gate=NOT_SATISFIED` on stdout, and its sentence shows `<controller-private-path>` in the place
-of every path that an option named, and of every folder above one.
+of every path that a word named, and of every folder above one.
 """
 
 from __future__ import annotations
@@ -75,11 +75,15 @@ def hidden(text: str, words: Sequence[str]) -> str:
 
 
 def _named(words: Sequence[str]) -> Iterator[str]:
-    """Every value given to an option that takes a path, whether the command line was understood or not."""
+    """Every value given to an option that takes a path, whether the command line was understood or not.
+
+    And every absolute path: an option may be missing before it, or be another one.
+    """
     for word, following in zip(words, (*words[1:], ""), strict=True):
         option, sign, value = word.partition("=")
         if option in _PATHS and (value if sign else following):
             yield value if sign else following
+        yield from (part for part in (word, value) if part.startswith("/"))
 
 
 def _spelled(path: str) -> set[str]:

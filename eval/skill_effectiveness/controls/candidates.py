@@ -18,6 +18,7 @@ from skill_effectiveness.controls.documents import (
     sealed,
 )
 from skill_effectiveness.controls.errors import ControlCode, ControlError
+from skill_effectiveness.controls.reading import reads_alike
 from skill_effectiveness.controls.reserved_words import reserved_words
 from skill_effectiveness.evidence.canonical import digest_bytes, digest_object
 from skill_effectiveness.evidence.documents import validate
@@ -39,7 +40,7 @@ def freeze_candidate(
         attestation: the author's declaration of independence; only its digest is kept.
 
     Raises:
-        ControlError: `reserved_word`, or `declaration_empty`.
+        ControlError: `reserved_word`, also for the digest of a declaration; or `declaration_empty`.
     """
     refuse_reserved_words(brief.instruction, "brief#/instruction")
     for scope in Scope:
@@ -56,7 +57,7 @@ def freeze_candidate(
         input_hash=digest_object(brief.model_dump(mode="json")),
         output_hash=digest_object(contents.model_dump(mode="json")),
     )
-    return sealed(
+    candidate = sealed(
         Candidate,
         {
             "schema_version": 1,
@@ -67,6 +68,9 @@ def freeze_candidate(
             "generation_evidence": evidence,
         },
     )
+    for scope in Scope:
+        _refuse_digests(contents.of(scope), f"candidate#/scope_contents/{scope}", [candidate])
+    return candidate
 
 
 def scope_contents(subagent: bytes, main: bytes, whose: str) -> ScopeContents:
@@ -127,14 +131,16 @@ def check_candidates(brief: Brief, constraints: Constraints, candidates: Sequenc
     if ours.independence_attestation_hash == theirs.independence_attestation_hash:
         raise _unfit("both candidates carry one attestation; each author attests for themselves.")
     for scope in Scope:
-        if one.scope_contents.of(scope) == other.scope_contents.of(scope):
-            raise _unfit(f"the two texts for the scope {scope} are the same.")
+        if reads_alike(one.scope_contents.of(scope), other.scope_contents.of(scope)):
+            raise _unfit(f"the two texts for the scope {scope} are the same, gaps and line ends apart.")
     refuse_reserved_words(brief.instruction, "brief#/instruction")
+    _refuse_digests(brief.instruction, "brief#/instruction", candidates)
     for number, candidate in enumerate(candidates, start=1):
         for scope in Scope:
             where = f"candidate {number}#/scope_contents/{scope}"
             _check_length(candidate.scope_contents.of(scope), constraints, where)
             refuse_reserved_words(candidate.scope_contents.of(scope), where)
+            _refuse_digests(candidate.scope_contents.of(scope), where, candidates)
 
 
 def refuse_reserved_words(text: str, where: str) -> None:
@@ -150,6 +156,29 @@ def refuse_reserved_words(text: str, where: str) -> None:
             f"line {found.line}, column {found.column} holds the reserved word {found.word!r}, which would "
             "tell the selector what it must not know; have the author change the text.",
         )
+
+
+def _refuse_digests(text: str, where: str, candidates: Sequence[Candidate]) -> None:
+    """Demand a text without a digest that names a candidate or what its author declared.
+
+    Whoever published a declaration, or its digest, would be known by it.
+    """
+    small = text.lower()
+    for candidate in candidates:
+        declared = candidate.generation_evidence
+        for digest in (
+            declared.author_commitment_hash,
+            declared.independence_attestation_hash,
+            declared.output_hash,
+            candidate.package_hash,
+        ):
+            if digest.removeprefix("sha256:") in small:
+                raise ControlError(
+                    ControlCode.RESERVED_WORD,
+                    where,
+                    "it holds the digest of a candidate or of an author's declaration, which would tell the "
+                    "selector what it must not know; have the author change the text.",
+                )
 
 
 def _check_length(text: str, constraints: Constraints, where: str) -> None:

@@ -328,3 +328,15 @@ class MeasuredMark(FrozenModel):
 def measured_mark(measurement: Measurement) -> MeasuredMark:
     """The mark that stays when a measurement is taken away."""
     return MeasuredMark(schema_version=1, measurement_hash=measurement.measurement_hash)
+
+
+class SelectedMark(FrozenModel):
+    """Which selection was sealed."""
+
+    schema_version: One
+    artifact_hash: DigestText
+
+
+def selected_mark(selection: Selection) -> SelectedMark:
+    """The mark that stays when a selection is taken away: the same may come back, and no other."""
+    return SelectedMark(schema_version=1, artifact_hash=selection.artifact_hash)

@@ -21,6 +21,7 @@ from skill_effectiveness.controls.documents import (
     sealed,
 )
 from skill_effectiveness.controls.errors import ControlCode, ControlError
+from skill_effectiveness.controls.reading import reads_alike
 from skill_effectiveness.protocol.skill_events import (
     EVENT_CONTRACT,
     INDEX_SOURCE,
@@ -55,11 +56,11 @@ def declare(
         ),
         oracle=Target(bundle_id=oracle_bundle_id(scope), content_hash=reference.scope_hashes.of(scope)),
     )
-    if targets.active_control.content_hash == targets.oracle.content_hash:
+    if reads_alike(selection.selected_scope_contents.of(scope), reference.scope_contents.of(scope)):
         raise ControlError(
             ControlCode.CONTENTS_EQUAL,
             "targets",
-            "the control's text is the owner's; choose another control.",
+            "the control's text is the owner's, gaps and line ends apart; choose another control.",
         )
     return sealed(
         MatchedCallEvidence,

@@ -1,14 +1,16 @@
 """Words that a selector must not read (controls.md section 4).
 
 They would tell where a text comes from, or point at the evaluated material. Texts are compared after case
-folding. A whole word ends where a letter or digit does not go on, so `author_note` holds `author` and
-`authority` does not.
+folding, as a reader takes them (`reading`). A whole word ends where a letter or digit does not go on, so
+`author_note` holds `author` and `authority` does not.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from skill_effectiveness.controls.reading import readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,16 +45,9 @@ class ReservedWord(NamedTuple):
 def reserved_words(text: str) -> Iterator[ReservedWord]:
     """Every reserved word of a text, in order."""
     for number, line in enumerate(text.split("\n"), start=1):
-        folded, places = _folded(line)
-        for match in _PATTERN.finditer(folded):
-            yield ReservedWord(number, places[match.start()] + 1, match[0])
-
-
-def _folded(line: str) -> tuple[str, list[int]]:
-    """The folded line, and for each of its code points the place it came from: folding can lengthen."""
-    parts, places = [], []
-    for place, sign in enumerate(line):
-        folded = sign.casefold()
-        parts.append(folded)
-        places += [place] * len(folded)
-    return "".join(parts), places
+        found = {
+            ReservedWord(number, places[match.start()] + 1, match[0])
+            for letters, places in readings(line)
+            for match in _PATTERN.finditer(letters)
+        }
+        yield from sorted(found)

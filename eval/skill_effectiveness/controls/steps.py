@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from skill_effectiveness.protocol.registries import Scope
 
 LOCK_FILE: Final = ".active-control.lock"
+SELECTED_FILE: Final = ".active-control-selection.lock"
+"""Says which selection was sealed here, so that it cannot be taken away and another one made."""
+
 MEASURED_FILE: Final = ".owner-relative-measurement.lock"
 """Says that a measurement was attempted here, so that a failed one cannot be taken away and made again."""
 
@@ -63,6 +66,7 @@ _OWN: Final = frozenset(
         *(pending_name(name) for name in (*PREPARED, MEASUREMENT_FILE)),
         LOCK_FILE,
         f"{LOCK_FILE}.holder",
+        SELECTED_FILE,
         MEASURED_FILE,
     }
 )
@@ -131,13 +135,17 @@ def finalize_root(root: PrivateRoot, decision: Decision) -> Selection:
     """Publish the sealed selection of a decision.
 
     Raises:
-        ControlError: `root_used`, `step_missing`, `decision_unfit`, `chain_broken`, `document_invalid`.
+        ControlError: `root_used`, `root_spent`, `step_missing`, `decision_unfit`, `chain_broken`,
+            `document_invalid`.
     """
     with held(root, "finalize"):
         _demand_untaken(root, SELECTION_FILE)
         if any(root.exists(name) for name in _AFTER_SELECTION):
             raise _spent(SELECTION_FILE)
         selection = chain.select(read_preparation(root), decision)
+        _demand_mark_of(root, selection)
+        # Marked first: after a crash the same decision goes through, and no other.
+        root.publish(SELECTED_FILE, line_of(chain.selected_mark(selection)))
         _publish(root, SELECTION_FILE, selection)
         return selection
 
@@ -216,13 +224,14 @@ def read_selection(root: PrivateRoot) -> Selection:
     """The selection of a folder, which must follow from the preparation beside it.
 
     Raises:
-        ControlError: `step_missing`, `document_invalid`, `chain_broken`.
+        ControlError: `step_missing`, `document_invalid`, `chain_broken`, `root_spent`.
     """
     selection = _read(root, Selection, SELECTION_FILE)
     if chain.select(read_preparation(root), selection.decision) != selection:
         raise ControlError(
             ControlCode.CHAIN_BROKEN, SELECTION_FILE, "it does not follow from the preparation beside it."
         )
+    _demand_mark_of(root, selection)
     return selection
 
 
@@ -235,10 +244,26 @@ def read_measurement(root: PrivateRoot) -> Measurement:
     return _read(root, Measurement, MEASUREMENT_FILE)
 
 
+def _demand_mark_of(root: PrivateRoot, selection: Selection) -> None:
+    """Demand that no other selection was sealed here.
+
+    Raises:
+        ControlError: `root_spent`.
+    """
+    if not root.exists(SELECTED_FILE):
+        return
+    if root.read(SELECTED_FILE) != line_of(chain.selected_mark(selection)):
+        raise ControlError(
+            ControlCode.ROOT_SPENT,
+            SELECTION_FILE,
+            "another choice was sealed here; give that decision again, or start in a new folder.",
+        )
+
+
 def _begun(root: PrivateRoot) -> Preparation | None:
     """The draw that a crash interrupted; None where none was staged whole, and so none was claimed."""
     claimed = root.exists(CLAIM_FILE)
-    if not claimed and any(root.exists(name) for name in (*PUBLISHED, MEASURED_FILE)):
+    if not claimed and any(root.exists(name) for name in (*PUBLISHED, SELECTED_FILE, MEASURED_FILE)):
         raise _spent(CLAIM_FILE)
     if claimed and not root.exists(pending_name(STATE_FILE)):
         complete = all(root.exists(name) for name in PREPARED)

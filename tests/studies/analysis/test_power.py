@@ -55,6 +55,7 @@ def test_anytime_pays_for_looking() -> None:
     assert planned_power(certain(7, anytime=True), 1.0, CHANCE).at_minimum_effect == 1.0
 
 
+@pytest.mark.slow
 def test_drawn_flips_agree_with_counted_ones() -> None:
     """20 tasks are counted, 21 drawn: the power of neighbours differs little."""
     power = [
