@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -239,6 +241,31 @@ class TestPrivate:
 
 
 class TestOnce:
+    def test_nothing_of_where_and_whose_a_text_is_reaches_the_selector(self, place: Place) -> None:
+        """A4: folders, names of files, declarations and every digest of them."""
+        assert place.ready().code == 0
+        shown = (place.out / "selector-input.json").read_bytes().decode()
+        hidden_from_it = [str(place.home), "-out", ".md", ".txt", "I, one", "I, two", "saw nothing else"]
+        for who in ("one", "two"):
+            found = plain(frozen_candidate(who))
+            declared = found["generation_evidence"]
+            hidden_from_it += [found["package_hash"], declared["author_commitment_hash"]]
+            hidden_from_it += [declared["independence_attestation_hash"], declared["output_hash"]]
+        assert not [part for part in hidden_from_it if part.removeprefix("sha256:") in shown]
+
+    def test_a_deleted_choice_is_not_made_anew(self, place: Place) -> None:
+        """A7: before a measurement as well; the same decision brings back the same bytes."""
+        assert place.ready().code == 0
+        assert place.finalize().code == 0
+        selection = place.out / "active-control-selection.json"
+        sealed = selection.read_bytes()
+        selection.unlink()
+        other = json.loads((place.out / "selector-input.json").read_bytes())["opaque_order"][1]
+        assert "another choice was sealed here" in place.finalize(selected_opaque_id=other).refusal
+        assert not selection.exists()
+        assert place.finalize().code == 0
+        assert selection.read_bytes() == sealed
+
     def test_no_step_twice(self, place: Place) -> None:
         """A7: refused, and the first stays byte for byte."""
         place.measured()
@@ -407,6 +434,44 @@ class TestWhatFailuresShow:
         for words in ([], ["--nothing"], ["extra"]):
             said = place.command(gated, *words)
             assert (said.code, said.out) == (2, UNSATISFIED)
+
+    @pytest.mark.parametrize("gated", GATED)
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["/planted/secret/x.json"],
+            ["--scope", "/planted/secret"],
+            ["--scope=/planted/secret/x"],
+            ["--evidnce=/planted/secret/x", "/planted/secret"],
+            ["--active-bundle-id", "/planted/secret", "--", "/planted/secret/y"],
+        ],
+    )
+    def test_no_absolute_path_wherever_it_stands(self, place: Place, gated: str, words: list[str]) -> None:
+        """A22: without its option, behind a misspelt one, or behind one that takes no path."""
+        folder = place.home / "gone"
+        options = ("selection", "measurement", "owner-reference", "evidence" if "verify" in gated else "out")
+        given = [f"--{name}={folder / name}" for name in options]
+        said = place.command(gated, *given, *words)
+        assert (said.code, said.out) == (2, UNSATISFIED), said
+        assert not [part for part in ("planted", "secret", "gone", str(place.home)) if part in said.err], said
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_a_signal_shows_the_gate(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+    ) -> None:
+        """A22: 128 and the signal's number, and nothing is declared."""
+        place.measured()
+
+        def struck(*_: object, **__: object) -> None:
+            signal.raise_signal(number)
+            # Handlers run between two steps of the interpreter, at the latest while it waits.
+            time.sleep(10)
+
+        monkeypatch.setattr("skill_effectiveness.controls.steps.declare_root", struck)
+        said = place.matched()
+        assert (said.code, said.out) == (128 + number, UNSATISFIED)
+        assert str(place.home) not in said.err
+        assert not (place.out / "matched-call-evidence-main.json").exists()
 
     def test_the_unforeseen_shows_the_gate(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         """A22: exit 70, a crash file, no path of the controller."""

@@ -119,6 +119,47 @@ class TestRules:
         assert "attestation" in error.sentence
 
     @pytest.mark.parametrize("scope", ["subagent", "main"])
+    def test_that_differ_in_more_than_line_ends(self, scope: str) -> None:
+        """A2: one text saved in two editors is one text."""
+        saved = "\ufeff" + getattr(contents("one"), scope).replace("\n", "\r\n") + "\r\n"
+        error = refused(
+            candidate("one"),
+            candidate("two", texts=contents("two").model_copy(update={scope: saved})),
+        )
+        assert error.code is ControlCode.CANDIDATES_UNFIT
+        assert f"for the scope {scope} are the same" in error.sentence
+
+    @pytest.mark.parametrize("scope", ["subagent", "main"])
+    @pytest.mark.parametrize(
+        "declared", ["author_commitment_hash", "independence_attestation_hash", "output_hash"]
+    )
+    def test_that_do_not_name_the_other(self, scope: str, declared: str) -> None:
+        """A4: by a digest in any case, with or without its algorithm, or with an invisible sign in it."""
+        other = candidate("one")
+        for digest in (getattr(other.generation_evidence, declared), other.package_hash):
+            plain = digest.removeprefix("sha256:")
+            for spelled in (digest, plain.upper(), f"{plain[:9]}\u200b{plain[9:]}"):
+                text = f"{getattr(contents('two'), scope)}\n{spelled}."
+                error = refused(
+                    other, candidate("two", texts=contents("two").model_copy(update={scope: text}))
+                )
+                assert error.code is ControlCode.RESERVED_WORD
+                assert error.where == f"candidate 2#/scope_contents/{scope}"
+                assert spelled not in error.sentence
+
+    @pytest.mark.parametrize("scope", ["subagent", "main"])
+    def test_that_do_not_name_their_own_author(self, scope: str) -> None:
+        """A4: refused when it is frozen."""
+        digest = candidate("one").generation_evidence.author_commitment_hash
+        texts = contents("one").model_copy(update={scope: f"{getattr(contents('one'), scope)}\n{digest}"})
+        with pytest.raises(ControlError) as caught:
+            candidate("one", texts=texts)
+        assert (caught.value.code, caught.value.where) == (
+            ControlCode.RESERVED_WORD,
+            f"candidate#/scope_contents/{scope}",
+        )
+
+    @pytest.mark.parametrize("scope", ["subagent", "main"])
     def test_that_differ_in_each_scope(self, scope: str) -> None:
         """A2: one equal text is enough to refuse."""
         texts = contents("two").model_copy(update={scope: getattr(contents("one"), scope)})

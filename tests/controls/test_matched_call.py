@@ -205,11 +205,12 @@ class TestWhatItRestsOn:
         error = refusal(self.measured(freeze_reference(texts)))
         assert error.code is ControlCode.MEASUREMENT_FAILED
 
-    def test_the_contents_must_differ(self) -> None:
-        """A18: a control that is the owner's text."""
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    def test_the_contents_must_differ(self, end: str) -> None:
+        """A18: a control that is the owner's text, if with other line ends."""
         prepared = chain.prepare(request(), os.urandom)
         texts = prepared.selector_input.candidates[0].scope_contents
-        owner = freeze_reference(texts)
+        owner = freeze_reference(texts.model_copy(update={"main": texts.main.replace("\n", end)}))
         prepared = chain.prepare(request(owner=owner), os.urandom)
         place = [shown.scope_contents for shown in prepared.selector_input.candidates].index(texts)
         selection = chain.select(prepared, decision(prepared.selector_input, place=place))

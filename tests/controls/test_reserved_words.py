@@ -65,6 +65,52 @@ class TestWords:
         """A3: a long s folds into s."""
         assert found("agent\u017f.md") == [ReservedWord(1, 1, "agents.md")]
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "mo\u200bdel",  # zero width space
+            "\ufeffmodel",  # byte order mark
+            "mod\u00adel",  # soft hyphen
+            "m\u2060o\u200cd\u200de\u202el",
+            "mode\ufe0fl",  # variation selector
+            "\uff2d\uff4f\uff44\uff45\uff4c",  # wide
+            "\U0001d426\U0001d428\U0001d41d\U0001d41e\U0001d425",  # mathematical bold
+            "m\u043edel",  # Cyrillic o
+            "\u039cODEL",  # Greek capital mu
+            "\U000e006d\U000e006f\U000e0064\U000e0065\U000e006c",  # tags, which show nothing at all
+        ],
+    )
+    def test_words_in_disguise_are_found(self, text: str) -> None:
+        """A3: a reader takes them for the word."""
+        assert found(f"It is a {text} of it") == [ReservedWord(1, 10 if text[0] == "\ufeff" else 9, "model")]
+
+    @pytest.mark.parametrize(
+        "text", ["the\u200bmodel", "\u200bmodel\u200b", "(\u00admodel)", "re\u200bmodel"]
+    )
+    def test_what_does_not_show_may_also_part_words(self, text: str) -> None:
+        """A3: a gap to some readers; each find is told once."""
+        assert found(text) == [ReservedWord(1, text.index("m") + 1, "model")]
+
+    @pytest.mark.parametrize("sign", ["\u2010", "\u2011", "\u2013", "\u2212", "\uff0d"])
+    def test_any_hyphen_joins(self, sign: str) -> None:
+        """A3: as texts spell it that a word processor wrote."""
+        assert found(f"held{sign}out") == [ReservedWord(1, 1, "held-out")]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "\u043c\u043e\u0434\u0435\u043b\u044c",  # the Russian word for a model
+            "\u03b1\u03c5\u03c4\u03cc\u03c2",
+            "\u6a21\u578b",
+            "mod\u00e8le",
+            "auth\u200bo\u200brity",
+            "pro\u00advider\u00ads",
+        ],
+    )
+    def test_other_scripts_and_longer_words_pass(self, text: str) -> None:
+        """A3: words of other languages, and hyphenated longer ones."""
+        assert found(text) == []
+
 
 def in_subagent(word: str) -> None:
     texts = ScopeContents(subagent=f"{TEXTS['one']}\n{word}", main=TEXTS["one-main"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import stat
@@ -26,6 +27,7 @@ from skill_effectiveness.controls.steps import (
     read_selection,
 )
 from skill_effectiveness.evidence.faults import FileCode, FileError
+from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.protocol.registries import Scope
 from tests.support.controls import (
     brief,
@@ -37,6 +39,7 @@ from tests.support.controls import (
     request,
     selected_root,
 )
+from tests.support.killing_fs import Died, MortalFs
 from tests.support.private import content, out_root, wrong_modes
 
 if TYPE_CHECKING:
@@ -81,6 +84,8 @@ class TestOrder:
         before = artifacts(root)
         selection = finalize_root(root, decision(found.selector_input))
         assert artifacts(root) == before | {SELECTION: line_of(selection)}
+        mark = f'{{"artifact_hash":"{selection.artifact_hash}","schema_version":1}}\n'
+        assert root.read(".active-control-selection.lock") == mark.encode()
         measurement = measure_root(root, reference())
         mark = ".owner-relative-measurement.lock"
         before = artifacts(root)
@@ -136,6 +141,58 @@ class TestOnce:
         assert refused(lambda: finalize_root(root, made)).code is ControlCode.ROOT_SPENT
         (root.path / MEASUREMENT).unlink()
         assert refused(lambda: finalize_root(root, made)).code is ControlCode.ROOT_SPENT
+
+    @pytest.mark.parametrize("place", [0, 1])
+    def test_a_deleted_selection_comes_back_as_it_was_or_not_at_all(
+        self, root: PrivateRoot, place: int
+    ) -> None:
+        """A7: before a measurement as well, taking a choice away gives no other."""
+        shown = prepare_root(root, request()).selector_input
+        finalize_root(root, decision(shown, place=place))
+        sealed = root.read(SELECTION)
+        (root.path / SELECTION).unlink()
+        error = refused(lambda: finalize_root(root, decision(shown, place=1 - place)))
+        assert (error.code, error.where) == (ControlCode.ROOT_SPENT, SELECTION)
+        assert "that decision again" in error.sentence
+        assert not (root.path / SELECTION).exists()
+        finalize_root(root, decision(shown, place=place))
+        assert root.read(SELECTION) == sealed
+
+    def test_an_exchanged_selection_is_not_gone_on_with(self, root: PrivateRoot) -> None:
+        """A7 A8: the other choice of the same draw, whole in itself, in the place of the sealed one."""
+        found = prepare_root(root, request())
+        finalize_root(root, decision(found.selector_input))
+        other = chain.select(found, decision(found.selector_input, place=1))
+        (root.path / SELECTION).write_bytes(line_of(other))
+        assert refused(lambda: measure_root(root, reference())).code is ControlCode.ROOT_SPENT
+        assert not root.exists(MEASUREMENT)
+
+    def test_a_choice_that_died_is_made_by_the_same_decision(self, tmp_path: Path) -> None:
+        """A6 A7: at every step; once it was marked, another decision is refused."""
+        answers: set[str] = set()
+        for nth in itertools.count(1):
+            (tmp_path / str(nth)).mkdir(mode=0o700)
+            with out_root(tmp_path / str(nth)) as opened:
+                shown = prepare_root(opened, request()).selector_input
+            with out_root(tmp_path / str(nth), MortalFs(RealFs(), nth)) as mortal:
+                try:
+                    finalize_root(mortal, decision(shown))
+                    break
+                except Died:
+                    pass
+            with out_root(tmp_path / str(nth)) as opened:
+                marked = opened.exists(".active-control-selection.lock")
+                if marked:
+                    with pytest.raises(ControlError):
+                        finalize_root(opened, decision(shown, place=1))
+                try:
+                    finalize_root(opened, decision(shown))
+                    answers.add("finalized")
+                except ControlError as error:
+                    answers.add(error.code)
+                assert read_selection(opened).decision == decision(shown)
+        assert answers == {"finalized", ControlCode.ROOT_USED}
+        assert nth > 10
 
     def test_two_at_once_prepare_once(self, tmp_path: Path) -> None:
         """A7: the second of two processes finds the first one's claim."""

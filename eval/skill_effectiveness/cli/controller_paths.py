@@ -1,8 +1,8 @@
 """What the two matched-call commands say when they fail: never a green gate, never a controller's path.
 
-Source: controls.md, section 2. Whatever ends one of them without its result, a usage error included, prints
-`matched_call_gate=NOT_SATISFIED` on stdout, and its sentence shows `<controller-private-path>` in the place
-of every path that a word named, and of every folder above one.
+Source: controls.md, section 2. Whatever ends one of them without its result, a usage error or a signal
+included, prints `matched_call_gate=NOT_SATISFIED` on stdout, and its sentence shows
+`<controller-private-path>` in the place of every path that a word named, and of every folder above one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import typer
 from skill_effectiveness.cli import crash, screen
 from skill_effectiveness.cli.door import absolute, surroundings
 from skill_effectiveness.cli.refusals import CommandCode, Refusal, Withheld, refusals
+from skill_effectiveness.evidence.signals import Terminated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,10 +41,14 @@ def carry_out(
         Withheld: it was refused.
         RecordedError: something unforeseen happened; the crash file is written.
         BrokenPipeError, StdoutLostError: see `screen.results`.
+        KeyboardInterrupt, Terminated: a signal came; the gate is told.
     """
     try:
         return command(words)
     except (BrokenPipeError, screen.StdoutLostError):
+        raise
+    except (KeyboardInterrupt, Terminated):
+        screen.results(GATE, as_json=False)
         raise
     except refusals() as refused:
         told: Exception = Withheld(refused, hidden(str(refused), words))

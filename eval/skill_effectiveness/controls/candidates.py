@@ -18,7 +18,7 @@ from skill_effectiveness.controls.documents import (
     sealed,
 )
 from skill_effectiveness.controls.errors import ControlCode, ControlError
-from skill_effectiveness.controls.reading import reads_alike
+from skill_effectiveness.controls.reading import readings, reads_alike
 from skill_effectiveness.controls.reserved_words import reserved_words
 from skill_effectiveness.evidence.canonical import digest_bytes, digest_object
 from skill_effectiveness.evidence.documents import validate
@@ -163,7 +163,7 @@ def _refuse_digests(text: str, where: str, candidates: Sequence[Candidate]) -> N
 
     Whoever published a declaration, or its digest, would be known by it.
     """
-    small = text.lower()
+    read = "\n".join(letters for line in text.split("\n") for letters, _ in readings(line))
     for candidate in candidates:
         declared = candidate.generation_evidence
         for digest in (
@@ -172,7 +172,7 @@ def _refuse_digests(text: str, where: str, candidates: Sequence[Candidate]) -> N
             declared.output_hash,
             candidate.package_hash,
         ):
-            if digest.removeprefix("sha256:") in small:
+            if digest.removeprefix("sha256:") in read:
                 raise ControlError(
                     ControlCode.RESERVED_WORD,
                     where,

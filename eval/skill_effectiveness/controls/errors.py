@@ -3,13 +3,13 @@
 | code | refused because |
 |---|---|
 | `document_invalid` | a document is not of its exact form, or one of its hashes is not that of its content |
-| `reserved_word` | a text that a selector will read names where it comes from, or the evaluated material |
+| `reserved_word` | a text that a selector will read tells where it comes from, by a word or a digest |
 | `candidates_unfit` | there are not two candidates by two authors for one brief, different in both scopes |
 | `declaration_empty` | an author's commitment or attestation says nothing |
 | `length_out_of_bounds` | a text is shorter or longer than the constraints allow |
 | `root_foreign` | the folder holds something that no step of this protocol makes |
 | `root_used` | the step was taken here before; its result stays as it is |
-| `root_spent` | a claim was made here and what it claimed is gone; start in a new folder |
+| `root_spent` | what was claimed here is gone, or another choice was sealed; start in a new folder |
 | `step_missing` | an earlier step has not been taken here |
 | `decision_unfit` | the decision is about another selector input or rubric, or names no candidate |
 | `reference_differs` | another owner reference than the one committed to |
@@ -18,7 +18,7 @@
 | `bundle_id_free` | a bundle id that is not derived from slot and scope |
 | `scope_mismatch` | an evidence file has not the name of its scope |
 | `measurement_failed` | the owner-relative measurement did not pass |
-| `contents_equal` | control and oracle content are the same, so nothing could be told apart |
+| `contents_equal` | control and oracle read the same, so nothing could be told apart |
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
 
 # Unicode, Default_Ignorable_Code_Point, as far as it is not of the category Cf.
 _FILLERS: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0100-\U000e01ef]"
 )
 _TAGS: Final = range(0xE0020, 0xE007F)
 _TAG_OFFSET: Final = 0xE0000
+# A text has few different signs, each many times.
+_REMEMBERED: Final = 4_096
 _LOOK_ALIKE: Final = {
     **dict.fromkeys("\u0430\u03b1", "a"),
     "\u0441": "c",
@@ -42,6 +45,7 @@ _LOOK_ALIKE: Final = {
 }
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def shows(sign: str) -> bool:
     """Whether a reader sees anything of a sign, if only a gap."""
     return unicodedata.category(sign) != "Cf" and _FILLERS.match(sign) is None
@@ -67,7 +71,7 @@ def reads_alike(one: str, other: str) -> bool:
 
 def as_read(text: str) -> str:
     """A text without signs that do not show, and with one blank for each gap."""
-    shown = text if text.isascii() else "".join(filter(shows, unicodedata.normalize("NFC", text)))
+    shown = text if text.isascii() else unicodedata.normalize("NFC", "".join(filter(shows, text)))
     return " ".join(shown.split())
 
 
@@ -78,10 +82,15 @@ def _read(line: str, *, hidden: bool) -> tuple[str, list[int]]:
         if ord(sign) in _TAGS:
             folded = chr(ord(sign) - _TAG_OFFSET).lower() if hidden else ""
         elif shows(sign):
-            whole = unicodedata.normalize("NFKC", sign).casefold()
-            folded = "".join(_LOOK_ALIKE.get(letter, letter) for letter in whole)
+            folded = _plain(sign)
         else:
             folded = sign if hidden else ""
         parts.append(folded)
         places += [place] * len(folded)
     return "".join(parts), places
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _plain(sign: str) -> str:
+    whole = unicodedata.normalize("NFKC", sign).casefold()
+    return "".join(_LOOK_ALIKE.get(letter, letter) for letter in whole)

@@ -6,12 +6,11 @@ written before what it is about.
 
 | row | body | one pair has |
 |---|---|---|
-| `preparation` | `pair_hash, texts_hash, root_hash, request_hash` | one draw, in one folder |
+| `preparation` | `pair_hash, root_hash, request_hash` | one draw, in one folder |
 | `measurement` | the same and `selection_artifact_hash` | one choice that is measured |
 
 `root_hash` is the digest of the folder's path: a folder that was moved counts as another one, since nothing
-tells it from a copy. `texts_hash` is the digest of the texts as they are read: frozen again under other
-declarations they are the same pair. `request_hash` tells a draw from one made in the same place after the first was deleted.
+tells it from a copy. `request_hash` tells a draw from one made in the same place after the first was deleted.
 """
 
 from __future__ import annotations
@@ -20,22 +19,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.controls.errors import ControlCode, ControlError
-from skill_effectiveness.controls.reading import as_read
 from skill_effectiveness.evidence.canonical import digest_object, digest_text
 from skill_effectiveness.evidence.journal import Entry, Journal
-from skill_effectiveness.protocol.registries import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skill_effectiveness.controls.chain import Preparation
-    from skill_effectiveness.controls.documents import Candidate, Selection
+    from skill_effectiveness.controls.documents import Selection
     from skill_effectiveness.evidence.root import PrivateRoot
 
 PURPOSE: Final = "active-control-registry"
 PREPARATION_ROW: Final = "preparation"
 MEASUREMENT_ROW: Final = "measurement"
-_PAIR: Final = ("pair_hash", "texts_hash")
 _ROWS: Final = frozenset({PREPARATION_ROW, MEASUREMENT_ROW})
 
 
@@ -59,8 +55,8 @@ class PairRegistry:
             JournalError: the registry is damaged.
             LockError: another process has it open.
         """
-        state = preparation.state
-        self._record(PREPARATION_ROW, _body(root, state.candidate_packages, state.request_hash))
+        packages = [candidate.package_hash for candidate in preparation.state.candidate_packages]
+        self._record(PREPARATION_ROW, packages, _body(root, packages, preparation.state.request_hash))
 
     def record_measurement(self, root: PrivateRoot, selection: Selection) -> None:
         """Write down that the choice of a pair is about to be measured in a folder; again is a no-op.
@@ -70,16 +66,14 @@ class PairRegistry:
             JournalError: the registry is damaged.
             LockError: another process has it open.
         """
-        body = _body(root, selection.candidate_packages, selection.request_hash)
-        self._record(MEASUREMENT_ROW, body | {"selection_artifact_hash": selection.artifact_hash})
+        packages = selection.candidate_package_hashes
+        body = _body(root, packages, selection.request_hash)
+        self._record(MEASUREMENT_ROW, packages, body | {"selection_artifact_hash": selection.artifact_hash})
 
-    def _record(self, kind: str, body: dict[str, str]) -> None:
+    def _record(self, kind: str, packages: Sequence[str], body: dict[str, str]) -> None:
+        pair = pair_hash(packages)
         with Journal.open(self.root, purpose=PURPOSE, state=self.state) as journal:
-            known = [
-                row
-                for row in journal.rows()
-                if row.type in _ROWS and any(row.body.get(name) == body[name] for name in _PAIR)
-            ]
+            known = [row for row in journal.rows() if row.type in _ROWS and row.body.get("pair_hash") == pair]
             for row in known:
                 if any(row.body.get(name) != value for name, value in body.items() if name in row.body):
                     raise ControlError(
@@ -98,17 +92,9 @@ def pair_hash(packages: Sequence[str]) -> str:
     return digest_object(sorted(packages))
 
 
-def texts_hash(candidates: Sequence[Candidate]) -> str:
-    """The texts of two candidates as they are read, whoever declared what about them."""
-    return digest_object(
-        sorted([as_read(candidate.scope_contents.of(scope)) for scope in Scope] for candidate in candidates)
-    )
-
-
-def _body(root: PrivateRoot, candidates: Sequence[Candidate], request_hash: str) -> dict[str, str]:
+def _body(root: PrivateRoot, packages: Sequence[str], request_hash: str) -> dict[str, str]:
     return {
-        "pair_hash": pair_hash([candidate.package_hash for candidate in candidates]),
-        "texts_hash": texts_hash(candidates),
+        "pair_hash": pair_hash(packages),
         "root_hash": digest_text(str(root.path)),
         "request_hash": request_hash,
     }
