@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import NoReturn
 
@@ -60,6 +61,7 @@ class Closing(RuleBasedStateMachine):
         self.hall = Hall()
         self.runs: list[str] = []
         self.heads: dict[str, str] = {}
+        self.moving = threading.Lock()
 
     @initialize()
     def begin(self) -> None:
@@ -104,7 +106,9 @@ class Closing(RuleBasedStateMachine):
             self.heads.setdefault(self.runs[-1], self.case.head)
 
     def move(self) -> None:
-        self.case.repository.commit(moved=str(len(self.case.types(self.runs[-1]))))
+        # Both passes may want to, at the same time, and git lets one at a time.
+        with self.moving:
+            self.case.repository.commit(moved=str(len(self.case.types(self.runs[-1]))))
 
     @rule(
         kind=st.sampled_from(["move", "say", "say", "crash", "moving"]),
