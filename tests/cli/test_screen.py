@@ -221,3 +221,22 @@ class TestStreamsThatFail:
         told = err.buffer.getvalue()  # type: ignore[attr-defined]
         assert told.startswith(b"Stra\\xdfe\n")
         assert told.isascii()
+
+
+def test_a_sentence_in_the_middle_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F5: a signal's sentence comes at once, although the buffer is taken, and raises nothing."""
+    reading, writing = os.pipe()
+
+    class Busy(io.StringIO):
+        def write(self, text: str) -> int:
+            raise RuntimeError(f"reentrant call while {len(text)} characters were to be written")
+
+        def fileno(self) -> int:
+            return writing
+
+    monkeypatch.setattr(sys, "stderr", Busy())
+    screen.complain("Stopping now.")
+    monkeypatch.undo()
+    os.close(writing)
+    with os.fdopen(reading, "rb") as reader:
+        assert reader.read() == b"Stopping now.\n"

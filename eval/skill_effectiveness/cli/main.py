@@ -115,7 +115,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(words: Sequence[str]) -> object:
-    if words[0:1] and words[0] in controller_paths.GATED:
+    # The framework takes a leading `--` for nothing; so must whoever looks at the first word.
+    first = next((word for word in words if word != "--"), "")
+    if first in controller_paths.GATED:
         return controller_paths.carry_out(_parsed, words, surroundings())
     return _parsed(words)
 

@@ -306,5 +306,9 @@ def _to_stderr(text: str, stream: TextIO | None = None) -> None:
         stream.flush()
     except OSError:
         silence(stream)
+    except RuntimeError:
+        # A signal was heard in the middle of another sentence, and a buffer takes one at a time.
+        with suppress(OSError, ValueError):
+            os.write(stream.fileno(), text.encode(errors="backslashreplace"))
     except ValueError:
         return  # closed, because there was no null device to lead it to
