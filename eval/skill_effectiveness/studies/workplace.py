@@ -1,9 +1,11 @@
 """Where one attempt of a real agent works: laid down from frozen inputs, collected when it is over.
 
-```
-<session>/work/app       the working copy: the task's environment and nothing else
-<session>/work/arm       what the arm gives, for the adapter to lay where its program looks for it
-```
+Both lie beside each other in the session's own folder:
+
+| folder | what |
+|---|---|
+| `app` | the working copy: the task's environment and nothing else |
+| `arm` | what the arm gives, for the adapter to lay where its program looks for it |
 
 The task's solution and tests never come here, and no history of a repository does: a workspace whose `.git`
 could hold the solution is refused when the study is checked (field-failures.md F35).

@@ -151,11 +151,14 @@ class TestStoring:
 class TestDecisions:
     def test_a_decision_is_replaced_when_it_changes(self, tmp_path: Path) -> None:
         """C48: keeping the same again changes nothing."""
+        kept = tmp_path / ".closeout" / "decisions" / "g" / "h.json"
+        files = []
         with opened(tmp_path) as root:
-            assert root.keep_decision(("decisions", "g"), "h.json", b"1\n")
-            assert not root.keep_decision(("decisions", "g"), "h.json", b"1\n")
-            assert root.keep_decision(("decisions", "g"), "h.json", b"2\n")
-        assert (tmp_path / ".closeout" / "decisions" / "g" / "h.json").read_bytes() == b"2\n"
+            for data in (b"1\n", b"1\n", b"2\n"):
+                root.keep_decision(("decisions", "g"), "h.json", data)
+                files.append((kept.stat().st_ino, kept.stat().st_mtime_ns))
+                assert kept.read_bytes() == data
+        assert files[0] == files[1] != files[2]
 
 
 class TestArtifacts:

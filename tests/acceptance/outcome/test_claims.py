@@ -43,10 +43,8 @@ OPEN = {"closed": False, "closed_at": None, "closed_by_actor": None}
 
 class TestRow:
     def test_good_ones(self) -> None:
-        validate(ClaimRow, ROW)
-        validate(ClaimRow, ROW | OPEN)
-        validate(ClaimRow, ROW | FAILED | OPEN)
-        validate(ClaimRow, ROW | {"revision": "f" * 64})
+        for change in ({}, OPEN, FAILED | OPEN, {"revision": "f" * 64}):
+            assert validate(ClaimRow, ROW | change).model_dump(mode="json").items() >= (ROW | change).items()
 
     @pytest.mark.parametrize(
         "change",

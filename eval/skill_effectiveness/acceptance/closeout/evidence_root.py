@@ -217,18 +217,16 @@ class EvidenceRoot:
             for each in opened:
                 each.close()
 
-    def keep_decision(self, folders: tuple[str, ...], name: str, data: bytes) -> bool:
-        """Keep the latest decision of a candidate; whether that changed what lies there.
+    def keep_decision(self, folders: tuple[str, ...], name: str, data: bytes) -> None:
+        """Keep the latest decision of a candidate; the same one again changes nothing.
 
         Raises:
             CloseoutError: `evidence_locked`, `evidence_not_stored`.
         """
         with self._locked("keep a decision"), self._root.child(*folders, create=True) as folder:
             folder.sweep()
-            if folder.exists(name) and folder.read(name) == data:
-                return False
-            folder.replace(name, data)
-            return True
+            if not (folder.exists(name) and folder.read(name) == data):
+                folder.replace(name, data)
 
     @contextmanager
     def _locked(self, action: str) -> Iterator[None]:
