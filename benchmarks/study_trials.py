@@ -7,6 +7,9 @@
 | `study_trials_growth` | per trial at the larger size against the smaller |
 | `study_status` | seconds and memory of the status of 100,000 trials |
 
+Processor time, and how often a trial syncs, opens and looks at something (of a run of its own), are printed
+beside the seconds: they say the same on a busy machine.
+
 Inspect is measured where the interpreter that `INSPECT_PYTHON` names (this one by default) has it; nothing
 here needs it, and without it that comparison is said to be missing. Trials are fsynced many times each, so
 the figures depend on the disk: run it where evidence is kept (`TMPDIR`). `STUDY_SIZES` names other sizes than
@@ -38,6 +41,8 @@ TASKS = 10
 RUN = """
 import json, resource, sys, time
 from pathlib import Path
+from collections import Counter
+from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.studies.executors import thread_executor
@@ -50,16 +55,30 @@ class Silent:
     def resumed(self, *_): pass
     def progressed(self, *_): pass
     def resting(self, *_): pass
+def counting(name, call):
+    def counted(*given, **named):
+        calls[name] += 1
+        return call(*given, **named)
+    return counted
+calls = Counter()
+KINDS = {"syncs": ["fsync"], "stats": ["fstat", "lstat"],
+         "opens": ["open_dir", "open_read", "open_update", "create_exclusive"]}
+for kind, names in KINDS.items() if len(sys.argv) > 3 else ():
+    for name in names:
+        # Of several threads a call may be lost once in a while: the counts are about right.
+        setattr(RealFs, name, counting(kind, getattr(RealFs, name)))
 around = Surroundings.real()
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 with (PrivateRoot.create(folder / "state", RootKind.STATE, around=around, checkout=None) as state,
       StudyRoot.open(folder / "R", around=around, checkout=None) as study,
       thread_executor(jobs) as executor):
     agent = simulated(study)
-    before, start = peak(), time.perf_counter()
+    calls.clear()
+    before, start, busy = peak(), time.perf_counter(), time.process_time()
     outcome = run_study(RunParts(study, state, agent, executor, jobs, Halt(), Silent()))
-    seconds = time.perf_counter() - start
-print(json.dumps({"seconds": seconds, "trials": outcome.counts.ended, "before": before, "peak": peak()}))
+    seconds, busy = time.perf_counter() - start, time.process_time() - busy
+print(json.dumps({"seconds": seconds, "processor": busy, "trials": outcome.counts.ended, "calls": calls,
+                  "before": before, "peak": peak()}))
 """
 STATUS = """
 import json, resource, sys, time
@@ -165,14 +184,23 @@ def cold(base: Path) -> list[Figure]:
     return against("study_trial_cold", whole - told["seconds"] / 2, rival and rival[0], COLD_GOAL)
 
 
+def counted(base: Path) -> None:
+    """Print how often one trial asks the file system for something."""
+    _, told = child(RUN, planned(base / "counted", SIZES[0]), JOBS, "count")
+    each = " ".join(f"{kind}={number / told['trials']:.1f}" for kind, number in told["calls"].items())
+    print(f"study_trials_each {each}")
+
+
 def many(base: Path) -> list[Figure]:
+    counted(base)
     figures, costs = [], []
     for size in SIZES:
         _, told = child(RUN, planned(base / f"run-{size}", size), JOBS)
         costs.append(told["seconds"] / told["trials"])
         grown = told["peak"] - told["before"]
         print(
-            f"study_trials trials={told['trials']} ms_each={costs[-1] * 1e3:.1f} jobs={JOBS} "
+            f"study_trials trials={told['trials']} ms_each={costs[-1] * 1e3:.1f} "
+            f"processor_ms_each={told['processor'] / told['trials'] * 1e3:.1f} jobs={JOBS} "
             f"peak_mb={told['peak']:.0f} of which the run {grown:.0f}"
         )
         figures.append(Figure(f"study_trials_memory_{size}", grown, MEMORY_MEGABYTES))

@@ -2,7 +2,8 @@
 
 The figure is the rate of all fourteen checks divided by that of hashing, over a bundle of large files: there
 the bytes decide. Over thousands of small ones opening them and reading the seal does, and of a bundle without
-padding it is the analysis that is made again; both are printed and held against nothing.
+padding it is the analysis that is made again; both are printed and held against nothing. So is the ratio of
+processor times, which stays the same on a busy machine.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tests.support.bundles import Bundle, sealed_study
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GOAL = 0.8
+GOAL, ROUNDS = 0.8, 7
 LARGE, SMALL = (4, 256 << 20), (4_096, 32 << 10)
 
 
@@ -53,11 +54,23 @@ def hashed(bundle: Bundle) -> Callable[[], object]:
     return hashing
 
 
-def measure(bundle: Bundle) -> float:
+def verified(bundle: Bundle) -> Callable[[], object]:
+    """Ours."""
+
     def verifying() -> None:
         assert bundle.verify().passed
 
-    return ratio(hashed(bundle), verifying, rounds=3)
+    return verifying
+
+
+def processor_seconds(work: Callable[[], object]) -> float:
+    """The least processor time of a few turns."""
+    found = []
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
 
 
 def main() -> int:
@@ -68,10 +81,13 @@ def main() -> int:
         start = time.perf_counter()
         assert whole.verify().passed
         print(f"study_verify_analysis seconds={time.perf_counter() - start:.2f} files={len(whole.files())}")
-        print(
-            f"study_verify_small ratio={measure(padded(whole, place / 'small', *SMALL)):.3f} files={SMALL[0]}"
-        )
-        rate = measure(padded(whole, place / "large", *LARGE))
+        small = padded(whole, place / "small", *SMALL)
+        rate = ratio(hashed(small), verified(small), rounds=ROUNDS)
+        print(f"study_verify_small ratio={rate:.3f} files={SMALL[0]}")
+        large = padded(whole, place / "large", *LARGE)
+        rate = ratio(hashed(large), verified(large), rounds=ROUNDS)
+        processor = processor_seconds(hashed(large)) / processor_seconds(verified(large))
+        print(f"study_verify_processor ratio={processor:.3f}")
     return report(Figure("study_verify", rate, GOAL, at_most=False))
 
 

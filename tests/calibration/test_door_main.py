@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from tests.support.controller import RUNTIME, Reply, probe_request
 from tests.support.examinations import MANIFEST, OTHER, Anything
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 PROBE = probe_request()
@@ -44,9 +46,19 @@ def started(request: bytes, folder: Path, *arguments: str, **others: Anything) -
         "manifest": RUNTIME,
         "importer": SimpleNamespace(require=lambda: None),
         "wire": wire,
-        "answer": wire.sent.append,
+        "answer": lambda line, _given_up: wire.sent.append(line),
     }
     return SimpleNamespace(**{**given, **others})
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """A door ends with its signals blocked, and so does its process soon."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    hook = sys.unraisablehook
+    yield
+    sys.unraisablehook = hook
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 class TestMain:
@@ -54,18 +66,18 @@ class TestMain:
     def _runtime(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(door, "runtime_manifest", lambda: RUNTIME)
 
-    def test_answers_one_request(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_answers_one_request(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         """R39: the line leaves by the wire; stdout itself stays empty."""
         begun = started(json.dumps(PROBE).encode(), tmp_path)
         assert main(begun) == 0
         (line,) = begun.wire.sent
         assert Reply.of(line, 0).result["runtime_manifest_hash"] == MANIFEST
-        assert capsys.readouterr() == ("", "")
+        assert capfd.readouterr() == ("", "")
 
-    def test_tells_people_on_stderr(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_tells_people_on_stderr(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         begun = started(b"{", tmp_path)
         assert main(begun) == 2
-        captured = capsys.readouterr()
+        captured = capfd.readouterr()
         assert captured.out == ""
         assert captured.err.startswith("invalid_json: ")
         assert captured.err.count("\n") == 1
@@ -73,12 +85,12 @@ class TestMain:
     def test_a_stderr_that_nobody_reads_changes_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def gone(_text: str) -> NoReturn:
-            raise BrokenPipeError
-
-        monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=gone, flush=lambda: None))
+        nobody, theirs = os.pipe()
+        os.close(nobody)
+        monkeypatch.setattr(door, "STDERR", theirs)
         begun = started(b"{", tmp_path)
         assert main(begun) == 2
+        os.close(theirs)
         assert len(begun.wire.sent) == 1
 
     def test_a_request_that_cannot_be_read_is_left_to_launch(self, tmp_path: Path) -> None:
@@ -127,8 +139,10 @@ def test_a_signal_after_the_answer_is_settled_changes_nothing(
     monkeypatch.setattr(door, "runtime_manifest", lambda: RUNTIME)
     begun = started(json.dumps(PROBE).encode(), tmp_path)
 
-    def answer(line: bytes) -> None:
+    def answer(line: bytes, given_up: Callable[[], bool]) -> None:
+        assert not given_up()
         signal.raise_signal(signal.SIGTERM)
+        assert given_up()
         begun.wire.sent.append(line)
 
     begun.answer = answer

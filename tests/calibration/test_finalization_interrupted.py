@@ -109,7 +109,7 @@ def test_a_signal_between_the_renames_leaves_neither(controller: Controller, num
     assert (reply.word, reply.exit_code) == ("finalization_recovery_required", 3)
     assert second.hits == 1
     assert present(controller) == set()
-    controller.fs = UnsyncedFs()
+    controller.fs, controller.settings = UnsyncedFs(), {}
     assert controller.finalize().word == "ok"
 
 
@@ -127,11 +127,13 @@ def test_a_signal_at_each_step_can_be_made_good(controller: Controller) -> None:
             word = controller.finalize().word
         words.add(word)
         assert present(controller) in (set(), set(PAIR))
-        controller.fs = UnsyncedFs()
+        controller.fs, controller.settings = UnsyncedFs(), {}
         done = json_state(controller) == "completed"
+        # What was done is told: "send the same request again" would lead to a refusal.
+        assert done == (word == "ok")
         assert controller.finalize().word == ("finalize_already_started" if done else "ok")
         begin_again(controller)
-    # A signal of the last step of all, which drops the record of the lock's holder, comes too late.
+    # A signal that comes when the pair lies there is too late.
     assert words - {"ok"} == {"internal_error", "finalization_recovery_required"}
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
+from skill_effectiveness.evidence.root import PrivateRoot
 from skill_effectiveness.trials.summary import machine_hash, parse_summary
 from tests.support.commands import no_traceback, run, steers
 from tests.support.pilots import Ending, Pilot, name_of
@@ -29,7 +31,7 @@ def words(pilot: Pilot, *others: str | Path, stored: bool = True) -> list[str | 
     (folder / "manifests.json").write_text(json.dumps(plan.manifests), encoding="utf-8")
     rows = "".join(json.dumps(row) + "\n" for row in pilot.rows)
     (folder / "trials.jsonl").write_text(rows, encoding="utf-8")
-    store = ["--store", pilot.place.root] if stored else []
+    store: list[str | Path] = ["--store", pilot.place.root] if stored else []
     return [
         "gate",
         *("--bundle", pilot.bundle, "--tasks", folder / "tasks.json"),
@@ -127,10 +129,62 @@ def test_an_older_verdict_goes_to_history(command: Callable[..., Said], home: Pa
     assert before in kept
 
 
+def test_no_half_of_a_verdict_stays(
+    command: Callable[..., Said], home: Path, pilot: Pilot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T56: a disk that is full once the result is written; exit 2 says that nothing was decided."""
+    line = words(pilot)
+    really = PrivateRoot.publish
+
+    def publish(self: PrivateRoot, name: str, data: bytes) -> None:
+        if name == "verdict-summary.json":
+            raise FileError(Fault(FileCode.NO_SPACE, name, "There is no space left."))
+        really(self, name, data)
+
+    with monkeypatch.context() as full:
+        full.setattr(PrivateRoot, "publish", publish)
+        assert command(*line).refusal == "There is no space left."
+    assert list((home / "verdict").iterdir()) == []
+    assert command(*line).code == 0
+
+
 def test_rows_without_trials_exit_one(command: Callable[..., Said], pilot: Pilot) -> None:
     """T41 T54: as section 12 says."""
     shutil.rmtree(pilot.place.root / "trials")
     assert command(*words(pilot)).code == 1
+
+
+def test_contaminated_trials_whatever_their_rows_say(command: Callable[..., Said], home: Path) -> None:
+    """T41 T44: rows that were washed clean and bound again contradict the folders, which decide."""
+    folder = home / "contaminated"
+    folder.mkdir(mode=0o700)
+    pilot = Pilot(folder)
+    pilot.run(**{name_of(key): Ending("contaminated") for key in pilot.trials()})
+    pilot.write()
+    clean = {"contaminated": False, "runner_completed": True}
+    pilot.edit_records(lambda rows: [row | clean for row in rows])
+    said = command(*words(pilot))
+    assert (said.code, said.values["gate_status"], said.values["verdict_tier"]) == (1, "fail", "none")
+    failures = said.values["failures"].split(",")
+    assert {"total_contamination_rate", "trial_evidence_binding", "runner_completion_rate"} <= set(failures)
+
+
+@pytest.mark.parametrize("gone", ["profile-off", "profile-full"])
+def test_a_missing_arm(command: Callable[..., Said], home: Path, pilot: Pilot, gone: str) -> None:
+    """T41: left out of plan and manifests nothing is compared; gone from the disk alone the gate fails."""
+    line = words(pilot)
+    planned = json.loads((pilot.place.base / "manifests.json").read_bytes())
+    manifests = [arm for arm in planned if arm["arm_id"] != gone]
+    kept = [row for row in pilot.rows if row["arm_id"] != gone]
+    rows = [json.dumps(row | {"run_order": number}) for number, row in enumerate(kept, start=1)]
+    (home / "few.json").write_text(json.dumps(manifests), encoding="utf-8")
+    (home / "few.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    refused = command(*line, "--manifests", home / "few.json", "--trials", home / "few.jsonl")
+    assert "without it nothing is compared" in refused.refusal
+    shutil.rmtree(pilot.place.root / "trials" / "task-a" / gone)
+    said = command(*line)
+    assert (said.code, said.values["gate_status"]) == (1, "fail")
+    assert "insufficient_task_arm_samples" in said.values["failures"].split(",")
 
 
 def test_a_synthetic_run_has_no_summary(command: Callable[..., Said], home: Path) -> None:

@@ -270,6 +270,19 @@ class TestRepin:
         assert (said.code, said.document) == (2, {"code": "journal_missing", "status": "refused"})
         assert content(desk.base) == before
 
+    def test_one_file_of_a_folder(
+        self, templates: dict[str, Desk], home: Path, command: Callable[..., Said]
+    ) -> None:
+        """E62: it would become a journal of its own, whose pin is a stranger in the folder."""
+        desk = copied(templates["segmented"], home)
+        before = content(desk.base)
+        said = command("journal", "repin", desk.rows(), "--reason", REASON, "--json")
+        assert (said.code, said.document) == (2, {"code": "not_a_journal", "status": "refused"})
+        assert "name the folder" in said.err
+        looked = command("journal", "verify", desk.rows(), "--json")
+        assert (looked.code, looked.document["why"]) == (2, "wrong_kind")
+        assert content(desk.base) == before
+
     def test_a_folder_that_others_can_read(self, desk: Desk, command: Callable[..., Said]) -> None:
         """Nothing is made private for the sake of a repair."""
         desk.pin.unlink()

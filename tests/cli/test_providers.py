@@ -62,6 +62,21 @@ class TestTable:
         assert "\x1b" not in said.out
         assert no_traceback(said)
 
+    def test_what_is_wrong_is_said(self, command: Callable[..., Said], nowhere: Path) -> None:
+        """P2 P13: a folder, a text, two lines: each has its word, and what to do."""
+        (nowhere / "text").write_text("#!/bin/sh\n")
+        two = nowhere / "two"
+        two.write_text("#!/bin/sh\necho a\necho b\n")
+        two.chmod(0o755)
+        for named, told in (
+            (nowhere, "(not_regular): its path is that of a folder or device; name the program itself."),
+            (nowhere / "text", "(not_executable): it may not be executed; name a program, or chmod +x it."),
+            (two, "(no_version): asked for --version it did not print exactly one line and end well; "),
+        ):
+            assert (
+                f"codex cannot be asked {told}" in command("providers", "doctor", "--codex-path", named).err
+            )
+
 
 class TestJson:
     def test_one_object_with_every_provider(self, command: Callable[..., Said], nowhere: Path) -> None:

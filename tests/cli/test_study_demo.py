@@ -105,7 +105,7 @@ class TestQuick:
             f"look at {home / 'R' / REPORT / PAGE}",
             "Now: study seal R --out B",
         ]
-        assert len([line for line in said.err.splitlines() if line.startswith(("With ", "It took"))]) == 2
+        assert len([line for line in said.err.splitlines() if line.startswith(("With the", "It took"))]) == 2
         assert command("study", "plan", "R", "--out", "long").code == 0
         assert command("study", "run", "long").code == 0
         assert command("study", "report", "long").code == 3

@@ -154,6 +154,13 @@ class TestProve:
         said = command("study", "prove", "B", "--trial", "x", "--out", "D", "--json")
         assert (said.code, said.document["code"]) == (2, "trial_unknown")
 
+    def test_no_bundle(self, command: Command, place: Path) -> None:
+        """S1 S65: a study, or any folder, in the place of a bundle: what to name, and nothing is made."""
+        (place / "any").mkdir()
+        for named, told in (("R", "seal it first"), ("any", "nothing was sealed here")):
+            assert told in command("study", "prove", named, "--trial", "x", "--out", "D").refusal
+        assert not (place / "D").exists()
+
 
 class TestActivation:
     def words(self, results: str = "B/report/results.json", bundle: str = "B") -> list[str]:

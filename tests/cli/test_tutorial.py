@@ -25,7 +25,7 @@ EXITS = {"quick": 3}
 def commands() -> list[list[str]]:
     """The lines of the page that begin with a prompt."""
     text = PAGE.read_text(encoding="utf-8")
-    return [shlex.split(line) for line in re.findall(r"^\$ python run\.py (.*)$", text, re.MULTILINE)]
+    return [shlex.split(line) for line in re.findall(r"^\$ run\.py (.*)$", text, re.MULTILINE)]
 
 
 def test_every_command_does_what_the_page_says(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ from tests.support.model_server import (
     ToolCall,
 )
 from tests.support.players import erring, sound
-from tests.support.provider_calls import ANSWER, SCHEMA, left_behind, surroundings
+from tests.support.provider_calls import ANSWER, SCHEMA, left_behind, same_answer, surroundings
 from tests.support.token_server import TokenServer
 
 if TYPE_CHECKING:
@@ -71,12 +71,6 @@ PATIENCE = 120.0
 NUMBERS = count()
 PAIR = ("reviewer-calibration.json", "reviewer-calibration-result.json")
 ONE_REQUEST = Usage(1200, 200, 34, 0, 0.00472)
-
-
-def answer(prompt: str) -> str:
-    """A model that says the same whatever it is asked."""
-    del prompt
-    return ANSWER
 
 
 @dataclass(frozen=True)
@@ -290,7 +284,7 @@ class TestAnswers:
 
     def test_no_tool_but_the_one_for_the_answer_is_offered(self, claude: Claude) -> None:
         """P9 P12: it has the asked form; the program's own placeholder can be called by nobody."""
-        (request,) = claude.judge(Formed(answer)).requests
+        (request,) = claude.judge(Formed(same_answer)).requests
         offered = {tool["name"]: tool["input_schema"] for tool in request.body["tools"]}
 
         assert set(offered) - {"DeferredToolPlaceholder"} == {"StructuredOutput"}
@@ -298,15 +292,15 @@ class TestAnswers:
 
     def test_two_calls_are_two_sessions(self, claude: Claude) -> None:
         """R31 P3: nothing of the first is in the second."""
-        first = claude.judge(Formed(answer), prompt="canary-first")
-        second = claude.judge(Formed(answer), prompt="second")
+        first = claude.judge(Formed(same_answer), prompt="canary-first")
+        second = claude.judge(Formed(same_answer), prompt="second")
 
         assert first.outcome.session_id != second.outcome.session_id
         assert "canary-first" not in second.sent
 
     def test_a_model_that_ignores_the_form(self, claude: Claude) -> None:
         """P12: reminded once by the program, and then no answer."""
-        run = claude.judge(Answer(answer))
+        run = claude.judge(Answer(same_answer))
 
         assert (run.outcome.ending, run.outcome.exit_code) == (Ending.NO_ANSWER, 0)
         assert len(run.requests) == 2
@@ -337,8 +331,8 @@ class TestTrouble:
             (Refused(500, "api_error", "It broke"), "server_error", True, 2),
             (Refused(529, "overloaded_error", "Overloaded"), "server_error", True, 2),
             (Quota(), "quota_unavailable", False, 1),
-            (Cut(answer), "connection_lost", True, 2),
-            (OneModelOnly("another-model", answer), "model_unavailable", False, 2),
+            (Cut(same_answer), "connection_lost", True, 2),
+            (OneModelOnly("another-model", same_answer), "model_unavailable", False, 2),
         ],
         ids=["401", "403", "429", "500", "529", "quota", "cut", "wrong model"],
     )
@@ -365,7 +359,7 @@ class TestTrouble:
     def test_nobody_is_logged_in(self, claude: Claude) -> None:
         """P7: found out without a request."""
         del claude.environ["ANTHROPIC_API_KEY"]
-        run = claude.judge(Formed(answer))
+        run = claude.judge(Formed(same_answer))
 
         assert run.outcome.error_kind == "auth_unavailable"
         assert run.requests == ()
@@ -415,16 +409,16 @@ class TestTrouble:
 class TestModels:
     def test_an_alias_is_refused(self, claude: Claude) -> None:
         """F37 P2 R31: it names another model in the first event."""
-        outcome = claude.judge(Formed(answer), model="sonnet").outcome
+        outcome = claude.judge(Formed(same_answer), model="sonnet").outcome
 
         assert outcome.ending is Ending.MODEL_MISMATCH
         assert (outcome.observed_model or "").startswith("claude-sonnet-")
 
     def test_a_model_that_the_server_moved(self, claude: Claude, checkout: Path) -> None:
         """F37 P2 P13: an error for judges and workers, told for readers."""
-        judged = claude.judge(Moved(Formed(answer))).outcome
-        worked = claude.work(Moved(Answer(answer)), checkout).outcome
-        read = claude.read(Moved(Answer(answer)), checkout).outcome
+        judged = claude.judge(Moved(Formed(same_answer))).outcome
+        worked = claude.work(Moved(Answer(same_answer)), checkout).outcome
+        read = claude.read(Moved(Answer(same_answer)), checkout).outcome
 
         assert (judged.ending, judged.answer) == (Ending.MODEL_MISMATCH, None)
         assert worked.ending is Ending.MODEL_MISMATCH
@@ -434,7 +428,11 @@ class TestModels:
 class TestTools:
     @pytest.mark.parametrize(
         "scenario",
-        [ToolCall("true", answer), SkillCall("doctor", answer), NamedCall("WebFetch", {"url": "x"}, answer)],
+        [
+            ToolCall("true", same_answer),
+            SkillCall("doctor", same_answer),
+            NamedCall("WebFetch", {"url": "x"}, same_answer),
+        ],
         ids=["command", "skill", "web"],
     )
     def test_a_tool_ends_a_judge_call(self, claude: Claude, scenario: Scenario) -> None:
@@ -448,7 +446,7 @@ class TestTools:
 class TestReaders:
     def test_a_reader_reads_and_is_not_led(self, claude: Claude, checkout: Path) -> None:
         """P13 F32: the files of the checkout are read; what they, and the home, would say reaches nobody."""
-        run = claude.read(NamedCall("Read", {"file_path": "sub/file.txt"}, answer), checkout)
+        run = claude.read(NamedCall("Read", {"file_path": "sub/file.txt"}, same_answer), checkout)
 
         assert (run.outcome.ending, run.outcome.answer) == (Ending.SUCCESS, ANSWER)
         assert "file-canary" in run.sent
@@ -464,13 +462,13 @@ class TestReaders:
 
     def test_a_form_can_be_asked_for(self, claude: Claude, checkout: Path) -> None:
         """P12 P13: by the same tool."""
-        run = claude.read(Formed(answer), checkout, schema=SCHEMA)
+        run = claude.read(Formed(same_answer), checkout, schema=SCHEMA)
         assert (run.outcome.ending, run.outcome.answer) == (Ending.SUCCESS, ANSWER)
 
     @pytest.mark.parametrize("command", ["cat sub/file.txt", "git log --oneline"])
     def test_commands_that_read(self, claude: Claude, checkout: Path, command: str) -> None:
         """P13: without asking anybody."""
-        run = claude.read(ToolCall(command, answer), checkout)
+        run = claude.read(ToolCall(command, same_answer), checkout)
 
         assert run.outcome.ending is Ending.SUCCESS
         assert "provider_notice" not in [warning.code for warning in run.outcome.warnings]
@@ -478,9 +476,9 @@ class TestReaders:
     @pytest.mark.parametrize(
         "scenario",
         [
-            ToolCall("touch written", answer),
-            ToolCall("git log --output=written", answer),
-            NamedCall("Write", {"file_path": "written", "content": "x"}, answer),
+            ToolCall("touch written", same_answer),
+            ToolCall("git log --output=written", same_answer),
+            NamedCall("Write", {"file_path": "written", "content": "x"}, same_answer),
         ],
         ids=["command", "command that seems to read", "tool"],
     )
@@ -505,8 +503,10 @@ def mount(tmp_path: Path) -> Mount:
 class TestWorkers:
     def test_a_worker_changes_its_copy(self, claude: Claude, checkout: Path) -> None:
         """P13: by a command and by a tool, asking nobody; no web, no skill, nobody's instructions."""
-        run = claude.work(ToolCall("echo done > by-command", answer), checkout)
-        written = claude.work(NamedCall("Write", {"file_path": "by-tool", "content": "x"}, answer), checkout)
+        run = claude.work(ToolCall("echo done > by-command", same_answer), checkout)
+        written = claude.work(
+            NamedCall("Write", {"file_path": "by-tool", "content": "x"}, same_answer), checkout
+        )
 
         assert (run.outcome.ending, written.outcome.ending) == (Ending.SUCCESS, Ending.SUCCESS)
         assert (checkout / "by-command").read_text() == "done\n"
@@ -518,7 +518,7 @@ class TestWorkers:
 
     def test_a_worker_reads_a_folder_that_would_lead_it(self, claude: Claude, checkout: Path) -> None:
         """F32 F31: instructions beside the file that is read stay out."""
-        run = claude.work(NamedCall("Read", {"file_path": "sub/file.txt"}, answer), checkout)
+        run = claude.work(NamedCall("Read", {"file_path": "sub/file.txt"}, same_answer), checkout)
 
         assert "file-canary" in run.sent
         assert MARKER not in run.sent
@@ -527,7 +527,7 @@ class TestWorkers:
         self, claude: Claude, checkout: Path, mount: Mount
     ) -> None:
         """P13 F31 A24: it is the only one, its events are those of the contract, its instructions enter."""
-        run = claude.work(SkillCall(skill_identity("review-work"), answer), checkout, mount)
+        run = claude.work(SkillCall(skill_identity("review-work"), same_answer), checkout, mount)
         before = {name for name in tree(checkout) if "canary" in name}
 
         assert run.outcome.ending is Ending.SUCCESS
@@ -548,7 +548,7 @@ class TestWorkers:
 
     def test_a_skill_that_is_not_there(self, claude: Claude, checkout: Path, mount: Mount) -> None:
         """A24: an error completes nothing; the user's own is not there either."""
-        run = claude.work(SkillCall("marker", answer), checkout, mount)
+        run = claude.work(SkillCall("marker", same_answer), checkout, mount)
 
         assert run.outcome.ending is Ending.SUCCESS
         assert run.outcome.recording is not None
@@ -558,7 +558,7 @@ class TestWorkers:
 
     def test_a_write_beyond_the_copy(self, claude: Claude, checkout: Path, tmp_path: Path) -> None:
         """P13: stopped by the sandbox where there is one; the record says whether there was."""
-        run = claude.work(ToolCall(f"touch {tmp_path}/beyond", answer), checkout)
+        run = claude.work(ToolCall(f"touch {tmp_path}/beyond", same_answer), checkout)
 
         walled = run.outcome.sandbox is SandboxKind.BUBBLEWRAP
         assert (tmp_path / "beyond").exists() is not walled
@@ -566,7 +566,7 @@ class TestWorkers:
     def test_nothing_goes_on_in_the_background(self, claude: Claude, checkout: Path) -> None:
         """P10 F6: what a result would cut off is not offered."""
         call = {"command": "sleep 30", "description": "d", "run_in_background": True}
-        run = claude.work(NamedCall("Bash", call, answer), checkout)
+        run = claude.work(NamedCall("Bash", call, same_answer), checkout)
 
         assert run.outcome.ending is Ending.SUCCESS
         assert run.outcome.latency_ms < 29_000
@@ -575,7 +575,7 @@ class TestWorkers:
 class TestHomes:
     def test_a_judge_hears_nothing_of_the_users(self, claude: Claude) -> None:
         """F32 P3: instructions, skills, commands, agents, styles, hooks, servers."""
-        run = claude.judge(Formed(answer))
+        run = claude.judge(Formed(same_answer))
 
         assert run.outcome.ending is Ending.SUCCESS
         assert MARKER not in run.sent
@@ -584,7 +584,7 @@ class TestHomes:
         """P3 F32: read where it is, and left as it was."""
         file = log_in(claude, expires=4102444800000)
         before = file.read_text()
-        run = claude.judge(Formed(answer))
+        run = claude.judge(Formed(same_answer))
 
         assert run.outcome.ending is Ending.SUCCESS
         assert [request.headers.get("Authorization") for request in run.requests] == ["Bearer login-canary"]
@@ -603,7 +603,7 @@ class TestHomes:
         }
         with TokenServer(tmp_path, ["platform.claude.com", "api.anthropic.com"], fresh) as tokens:
             claude.environ |= tokens.environ
-            run = claude.judge(Formed(answer))
+            run = claude.judge(Formed(same_answer))
 
         assert "platform.claude.com:443 POST /v1/oauth/token" in tokens.asked
         assert [request.headers.get("Authorization") for request in run.requests] == ["Bearer renewed-canary"]

@@ -29,7 +29,7 @@ from tests.support.model_server import (
     Refused,
     ToolCall,
 )
-from tests.support.provider_calls import ANSWER, SCHEMA, question, surroundings
+from tests.support.provider_calls import ANSWER, SCHEMA, question, same_answer, surroundings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,13 +44,7 @@ MODEL = "fake-model"
 NUMBERS = count()
 
 
-def answer(prompt: str) -> str:
-    """A model that says the same whatever it is asked."""
-    del prompt
-    return ANSWER
-
-
-ANSWERING = Answer(answer)
+ANSWERING = Answer(same_answer)
 
 
 @dataclass(frozen=True)
@@ -210,7 +204,7 @@ class TestAnswers:
 class TestTools:
     def test_a_command_ends_the_call(self, codex: Codex) -> None:
         """P9 R31: stopped at its first sign, before or at the second model request."""
-        run = codex.ask(ToolCall("sleep 20", answer))
+        run = codex.ask(ToolCall("sleep 20", same_answer))
 
         assert run.outcome.ending is Ending.TOOL_ACTIVITY
         assert len(run.requests) == 1
@@ -218,7 +212,7 @@ class TestTools:
 
     def test_a_command_that_is_done_at_once(self, codex: Codex) -> None:
         """P9: at most one request more, and no answer all the same."""
-        run = codex.ask(ToolCall("true", answer))
+        run = codex.ask(ToolCall("true", same_answer))
 
         assert run.outcome.ending is Ending.TOOL_ACTIVITY
         assert run.outcome.answer is None
@@ -283,7 +277,7 @@ class TestProviderErrors:
             ),
             (Refused(429, "insufficient_quota", "Out of credit"), "quota_unavailable", False),
             (Quota(), "quota_unavailable", False),
-            (Cut(answer), "connection_lost", True),
+            (Cut(same_answer), "connection_lost", True),
         ],
         ids=["401", "403", "429", "500", "503", "schema", "quota status", "quota event", "cut"],
     )
@@ -303,7 +297,7 @@ class TestProviderErrors:
     def test_a_model_that_is_not_there(self, codex: Codex) -> None:
         """P2 P7 R31: the wrong model is refused, not replaced."""
         run = codex.ask(
-            OneModelOnly(MODEL, answer),
+            OneModelOnly(MODEL, same_answer),
             model="wrong-model",
         )
 
@@ -313,7 +307,7 @@ class TestProviderErrors:
 
     def test_a_model_that_was_moved_is_told(self, codex: Codex) -> None:
         """F37 P2: the server says that another model answered, and the program passes it on."""
-        run = codex.ask(Answer(answer, reported="other-model"))
+        run = codex.ask(Answer(same_answer, reported="other-model"))
 
         assert run.outcome.ending is Ending.MODEL_MISMATCH
         assert run.outcome.observed_model == "other-model"
@@ -321,7 +315,7 @@ class TestProviderErrors:
 
     def test_retries_of_the_program_are_recorded(self, codex: Codex) -> None:
         """P11: a retry is a warning; what is final is the turn that failed."""
-        run = codex.ask(Cut(answer), retries=1)
+        run = codex.ask(Cut(same_answer), retries=1)
 
         assert run.outcome.error_kind == "connection_lost"
         assert len(run.requests) == 2

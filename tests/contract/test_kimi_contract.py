@@ -44,7 +44,7 @@ from tests.support.model_server import (
     Refused,
 )
 from tests.support.players import erring, sound
-from tests.support.provider_calls import ANSWER, SCHEMA, left_behind, surroundings
+from tests.support.provider_calls import ANSWER, SCHEMA, left_behind, same_answer, surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,13 +66,7 @@ SKILL = f"---\nname: {{name}}\ndescription: {MARKER}\n---\n{MARKER}\n"
 ONE_REQUEST = Usage(input_tokens=1200, cached_input_tokens=200, output_tokens=34)
 
 
-def answer(prompt: str) -> str:
-    """A model that says the same whatever it is asked."""
-    del prompt
-    return ANSWER
-
-
-ANSWERING = Answer(answer)
+ANSWERING = Answer(same_answer)
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +234,7 @@ class TestJudging:
         """P9 R31: the model wants one that it was not offered."""
         place = tmp_path / "ran"
         command = {"command": f"touch {place}", "description": "x"}
-        run = kimi.judge(NamedCall("Bash", command, answer))
+        run = kimi.judge(NamedCall("Bash", command, same_answer))
 
         assert run.outcome.ending is Ending.TOOL_ACTIVITY
         assert run.outcome.answer is None
@@ -279,7 +273,7 @@ TROUBLES = {
     "quota": Trouble(Quota(), "quota_unavailable"),
     "500": Trouble(Refused(500, "server_error", "It\nbroke"), "server_error", 2),
     "cut": Trouble(Cut(lambda _: ANSWER * 20), "connection_lost", 2),
-    "wrong model": Trouble(OneModelOnly("another-model", answer), "model_unavailable"),
+    "wrong model": Trouble(OneModelOnly("another-model", same_answer), "model_unavailable"),
     # F16: an answer without a word is an error to the program.
     "nothing said": Trouble(Answer(lambda _: ""), "other", 2),
 }
@@ -386,7 +380,7 @@ class TestReading:
         """P13 F32: four tools; what the checkout and the home say reaches nobody."""
         plant(kimi.home)
         command = {"command": "cat file.txt", "description": "x"}
-        run = kimi.read(NamedCall("Bash", command, answer), checkout)
+        run = kimi.read(NamedCall("Bash", command, same_answer), checkout)
 
         assert (run.outcome.ending, run.outcome.answer) == (Ending.SUCCESS, ANSWER)
         assert sorted(run.requests[0].asked.tools) == ["Bash", "Glob", "Grep", "Read"]
@@ -399,7 +393,7 @@ class TestReading:
     def test_a_reader_changes_nothing(self, kimi: Kimi, checkout: Path) -> None:
         """P13: that is the sandbox's work, and the record says whether there was one."""
         command = {"command": "touch written; echo done", "description": "x"}
-        run = kimi.read(NamedCall("Bash", command, answer), checkout)
+        run = kimi.read(NamedCall("Bash", command, same_answer), checkout)
 
         assert run.outcome.ending is Ending.SUCCESS
         confined = run.outcome.sandbox is SandboxKind.BUBBLEWRAP
@@ -408,7 +402,7 @@ class TestReading:
 
     def test_a_tool_that_a_reader_does_not_have(self, kimi: Kimi, checkout: Path) -> None:
         """P13: denied, and the session goes on."""
-        run = kimi.read(NamedCall("Write", {"path": "written", "content": "x"}, answer), checkout)
+        run = kimi.read(NamedCall("Write", {"path": "written", "content": "x"}, same_answer), checkout)
 
         assert run.outcome.ending is Ending.SUCCESS
         assert not (checkout / "written").exists()
@@ -435,7 +429,7 @@ class TestWorking:
     def test_a_skill_of_the_arm(self, kimi: Kimi, working_copy: Path, mount: Mount) -> None:
         """P13 F33: its skill and its instructions enter, and nothing is written into the working copy."""
         plant(kimi.home)
-        run = kimi.work(NamedCall("Skill", {"skill": "review-work"}, answer), working_copy, mount)
+        run = kimi.work(NamedCall("Skill", {"skill": "review-work"}, same_answer), working_copy, mount)
 
         assert (run.outcome.ending, run.outcome.answer) == (Ending.SUCCESS, ANSWER)
         first, second = (json.dumps(request.body) for request in run.requests)
@@ -449,7 +443,9 @@ class TestWorking:
     def test_without_a_mount(self, kimi: Kimi, working_copy: Path) -> None:
         """P13 F31 F32: no skill and no instruction of the user's; what it makes is there."""
         plant(kimi.home)
-        run = kimi.work(NamedCall("Write", {"path": "made.txt", "content": "made\n"}, answer), working_copy)
+        run = kimi.work(
+            NamedCall("Write", {"path": "made.txt", "content": "made\n"}, same_answer), working_copy
+        )
 
         assert run.outcome.ending is Ending.SUCCESS
         assert (working_copy / "made.txt").read_text() == "made\n"
@@ -460,7 +456,7 @@ class TestWorking:
 
     def test_the_web_is_closed(self, kimi: Kimi, working_copy: Path) -> None:
         """P13: a tool that is wanted all the same is refused, and the session goes on."""
-        run = kimi.work(NamedCall("FetchURL", {"url": "http://127.0.0.1:9/"}, answer), working_copy)
+        run = kimi.work(NamedCall("FetchURL", {"url": "http://127.0.0.1:9/"}, same_answer), working_copy)
 
         assert run.outcome.ending is Ending.SUCCESS
         assert "is disabled by the active tool policy" in run.bodies

@@ -48,7 +48,7 @@ from tests.support.model_server import (
 )
 from tests.support.opencode_shim import model_of, write_shim
 from tests.support.players import erring, sound
-from tests.support.provider_calls import ANSWER, SCHEMA, left_behind, surroundings
+from tests.support.provider_calls import ANSWER, SCHEMA, left_behind, same_answer, surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,12 +68,6 @@ PROMPT = (
 ONE_REQUEST = Usage(1200, 200, 34, 5, None)
 TWO_REQUESTS = Usage(2400, 400, 68, 10, None)
 PAIR = ("reviewer-calibration.json", "reviewer-calibration-result.json")
-
-
-def answer(prompt: str) -> str:
-    """A model that says the same whatever it is asked."""
-    del prompt
-    return ANSWER
 
 
 def labelled(prompt: str) -> str:
@@ -228,20 +222,20 @@ CALLS: dict[str, tuple[Scenario, Make]] = {
     "e429": (Hasty(Refused(429, "rate_limit_exceeded", "Slow down")), judging()),
     "e500": (Hasty(Refused(500, "server_error", "It broke")), judging()),
     "quota": (Hasty(Quota()), judging()),
-    "other-model": (OneModelOnly("another-model", answer), judging()),
-    "no-model": (Answer(answer), judging(model="no-model/another-model")),
+    "other-model": (OneModelOnly("another-model", same_answer), judging()),
+    "no-model": (Answer(same_answer), judging(model="no-model/another-model")),
     "killed": (Hang(), killed),
     "stopped": (Hang(), stopped),
-    "command": (ToolCall("sleep 20", answer), judging()),
+    "command": (ToolCall("sleep 20", same_answer), judging()),
     "agent": (Answer(lambda _: "I would say: A."), judging(shim="other agent")),
-    "reads": (ToolCall("git log", answer), reading),
-    "writes": (ToolCall("git log --output=written.txt", answer), reading),
-    "runs": (ToolCall("cat file.txt", answer), reading),
-    "works": (NamedCall("write", WRITE, answer), working()),
-    "mounted": (SkillCall("review-work", answer), working(mounted=True)),
-    "delegates": (NamedCall("task", TASK, answer), working()),
+    "reads": (ToolCall("git log", same_answer), reading),
+    "writes": (ToolCall("git log --output=written.txt", same_answer), reading),
+    "runs": (ToolCall("cat file.txt", same_answer), reading),
+    "works": (NamedCall("write", WRITE, same_answer), working()),
+    "mounted": (SkillCall("review-work", same_answer), working(mounted=True)),
+    "delegates": (NamedCall("task", TASK, same_answer), working()),
     # Last, when the crowd is gone: their time has to reach as far as the first request.
-    "cut": (Cut(answer), judging(seconds=30)),
+    "cut": (Cut(same_answer), judging(seconds=30)),
     "hang": (Hang(), judging(seconds=30)),
 }
 AT_ONCE = 8

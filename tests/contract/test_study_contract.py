@@ -7,177 +7,19 @@ skill improves, by rewards that the tasks' own tests give, and the off arm must 
 from __future__ import annotations
 
 import json
-import re
-import shlex
-import subprocess
-import sys
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.codex_shim import custom_provider
-from tests.support.codex_shim import write_shim as write_codex
-from tests.support.kimi import write_configuration
-from tests.support.opencode_shim import model_of
-from tests.support.opencode_shim import write_shim as write_opencode
-from tests.support.private import REPOSITORY
+from skill_effectiveness.evidence.surroundings import Surroundings
+from skill_effectiveness.execution import Tracer
+from tests.support.real_studies import MAKERS, MARK, MARKER, SKILL, Studying, Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tests.support.model_server import ModelServer
-    from tests.support.model_wire import Asked, Reply, Wire
 
 pytestmark = pytest.mark.realcli
-
-SKILL = "right-words"
-MARKER = "home-marker-5f1c"
-TASKS, SAMPLES = 6, 3
-NONCE = re.compile(r"nonce-[0-9a-f]{32}")
-MARK = re.compile(r"mark-[0-9a-f]{32}")
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """A model that does a task rightly where it is shown the skill, and obeys an exposure check.
-
-    Attributes:
-        sees_marks: whether it also tells what no agent should have been shown.
-        obeys: whether it does what a skill says.
-    """
-
-    sees_marks: bool = False
-    obeys: bool = True
-
-    def answer(self, wire: Wire, asked: Asked) -> Reply:
-        if asked.tool_results:
-            return wire.text(asked.model, "done")
-        if "exposure check" in asked.everything:
-            return _command(wire, asked, self._exposed(asked.everything))
-        word = "right" if SKILL in asked.everything else "wrong"
-        return _command(wire, asked, f"printf {word} > answer.txt")
-
-    def _exposed(self, shown: str) -> str:
-        words = sorted(set(NONCE.findall(shown))) if self.obeys else []
-        if self.sees_marks:
-            words += ["mark-" + "0" * 32]
-        return f"printf '%s\\n' {' '.join(words) or 'none'} > exposure.txt"
-
-
-def _command(wire: Wire, asked: Asked, command: str) -> Reply:
-    """A wish to run a command, by the name that the program gives its tool for that."""
-    if "Bash" in asked.tools:
-        return wire.named_call(asked.model, "Bash", {"command": command})
-    return wire.tool_call(asked.model, command)
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """One of the four, as a study names it.
-
-    Attributes:
-        provider: its name.
-        path: of the program.
-        model: that is asked for.
-        environ: what it needs.
-    """
-
-    provider: str
-    path: Path
-    model: str
-    environ: Mapping[str, str] = field(default_factory=dict)
-
-
-def codex(tmp_path: Path, real: Path, address: str) -> Program:
-    shim = write_codex(tmp_path / "codex", real, custom_provider(address))
-    return Program("codex", shim, "fake-model", {"CODEX_API_KEY": "key-canary"})
-
-
-def claude(tmp_path: Path, real: Path, address: str) -> Program:
-    script = tmp_path / "claude"
-    script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(real))} "$@"\n')
-    script.chmod(0o755)
-    environ = {"ANTHROPIC_BASE_URL": address.removesuffix("/v1"), "ANTHROPIC_API_KEY": "key-canary"}
-    return Program("claude", script, "claude-sonnet-4-5-20250929", environ)
-
-
-def opencode(tmp_path: Path, real: Path, address: str) -> Program:
-    return Program(
-        "opencode", write_opencode(tmp_path / "opencode", real, {"loop": address}), model_of("loop")
-    )
-
-
-def kimi(tmp_path: Path, real: Path, address: str) -> Program:
-    write_configuration(tmp_path / "home", address)
-    return Program("kimi", real, "fake-model")
-
-
-MAKERS = {"codex": codex, "claude": claude, "opencode": opencode, "kimi": kimi}
-
-
-def lay_tasks(folder: Path) -> Path:
-    """Six small tasks: a word has to stand in a file."""
-    for number in range(1, TASKS + 1):
-        task = folder / f"task-{number}"
-        for part in ("environment", "solution", "tests"):
-            (task / part).mkdir(parents=True)
-        (task / "task.toml").write_text('schema_version = "1.0"\n[agent]\ntimeout_sec = 60\n')
-        (task / "instruction.md").write_text(f"Write the word of task {number} into answer.txt.\n")
-        (task / "environment" / "start.txt").write_text(f"{number}\n")
-        (task / "solution" / "solve.sh").write_text('printf right > "$TASK_DIR/answer.txt"\n')
-        (task / "tests" / "test.sh").write_text(
-            'grep -qx right "$TASK_DIR/answer.txt" 2>/dev/null && echo 1 > "$TASK_LOGS/reward.txt" '
-            '|| echo 0 > "$TASK_LOGS/reward.txt"\n'
-        )
-    return folder
-
-
-def lay_skill(folder: Path, name: str, words: str) -> Path:
-    (folder / name).mkdir(parents=True)
-    (folder / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {words}\n---\n{words}\n")
-    return folder / name
-
-
-class Studying:
-    """A user with a home full of things that no agent may see, and the command line."""
-
-    def __init__(self, tmp_path: Path, server: ModelServer) -> None:
-        self.tmp_path = tmp_path
-        self.server = server
-        self.home = tmp_path / "home"
-        self.temporary = tmp_path / "temporary"
-        self.home.mkdir(exist_ok=True)
-        self.temporary.mkdir(mode=0o700)
-        for place in (".agents/skills", ".claude/skills", ".codex/skills", ".config/opencode/skills"):
-            lay_skill(self.home / place, "marker", MARKER)
-        for place in ("AGENTS.md", ".codex/AGENTS.md", ".claude/CLAUDE.md"):
-            (self.home / place).write_text(f"{MARKER}\n")
-        self.tasks = lay_tasks(tmp_path / "tasks")
-        self.skill = lay_skill(tmp_path / "skills", SKILL, "How the words are chosen.")
-
-    def quick(self, program: Program, *words: str) -> tuple[int, dict[str, Any], str]:
-        """`study quick`, as a person types it; exit, results and what was said."""
-        environ = {
-            "HOME": str(self.home),
-            "TMPDIR": str(self.temporary),
-            "PATH": f"{program.path.parent}:/usr/bin:/bin",
-            **program.environ,
-        }
-        done = subprocess.run(  # noqa: S603 - our own door
-            [
-                sys.executable, str(REPOSITORY / "run.py"), "study", "quick",
-                "--skill", str(self.skill), "--tasks", str(self.tasks),
-                "--driver", program.provider, "--executable", str(program.path), "--model", program.model,
-                "--out", str(self.tmp_path / "R"), "--samples", str(SAMPLES), "--jobs", "2", "--json", *words,
-            ],
-            env=environ,
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
-        return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
 
 
 @pytest.fixture
@@ -202,11 +44,18 @@ def real(provider: str, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return folder / "kimi"
 
 
+def trials(studying: Studying) -> list[Path]:
+    """The documents of all trials."""
+    return sorted((studying.tmp_path / "R" / "trials").rglob("trial.json"))
+
+
 def test_a_skill_that_helps(studying: Studying, provider: str, real: Path) -> None:
     """S4 S34 F31 F32 F36: the word is `improves`; the off arm never saw the skill, nobody the real home."""
     name = f"study-{provider}"
     program = MAKERS[provider](studying.tmp_path, real, studying.server.play(name, Worker()))
-    code, told, said = studying.quick(program)
+    # The two whose calls are quick are recorded as well; what a sandbox does to all four is the same.
+    audited = provider in {"claude", "codex"} and Tracer.found(Surroundings.real()) is not None
+    code, told, said = studying.quick(program, *(["--audit"] if audited else []))
     assert code == 3, said
     assert told["conclusion"] == "improves", told
     assert told["effect"] == 1
@@ -216,5 +65,12 @@ def test_a_skill_that_helps(studying: Studying, provider: str, real: Path) -> No
     shown = [SKILL in text for text in tasks]
     assert any(shown)
     assert not all(shown)
+    if audited:
+        limits = [
+            json.loads(file.read_text())["completion_isolation"]["coverage_limitations"]
+            for file in trials(studying)
+        ]
+        assert limits == [["memory_isolation_proof", "provider_side_persistence_proof"]] * len(limits)
+        assert limits
     assert list(studying.temporary.iterdir()) == []
     assert not list(studying.home.rglob("exposure-mark-*"))

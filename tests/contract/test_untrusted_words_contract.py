@@ -24,7 +24,7 @@ from tests.support.kimi import write_configuration
 from tests.support.leavings import nothing_left
 from tests.support.messages_wire import Formed
 from tests.support.model_server import Answer
-from tests.support.provider_calls import ANSWER, SCHEMA, surroundings
+from tests.support.provider_calls import ANSWER, SCHEMA, same_answer, surroundings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,11 +40,6 @@ MODEL = "fake-model"
 MARKER = "marker-token"
 SECRET = "secret-canary"
 FOLDERS = (".agents/skills", ".codex/skills", ".claude/skills", ".kimi-code/skills", ".kimi/skills")
-
-
-def answer(prompt: str) -> str:
-    del prompt
-    return ANSWER
 
 
 @dataclass(frozen=True)
@@ -80,14 +75,14 @@ class Bench:
 def codex_bench(request: pytest.FixtureRequest, tmp_path: Path, server: ModelServer) -> Bench:
     name = f"words-{next(NUMBERS)}"
     around = surroundings(tmp_path, CODEX_API_KEY="key-canary")
-    options = custom_provider(server.play(name, Answer(answer)))
+    options = custom_provider(server.play(name, Answer(same_answer)))
     shim = write_shim(tmp_path / "codex", request.getfixturevalue("codex_program"), options)
     return Bench(CodexProvider.at(shim, around=around), around, server, name, tmp_path)
 
 
 def claude_bench(request: pytest.FixtureRequest, tmp_path: Path, server: ModelServer) -> Bench:
     name = f"words-{next(NUMBERS)}"
-    base_url = server.play(name, Formed(answer)).removesuffix("/v1")
+    base_url = server.play(name, Formed(same_answer)).removesuffix("/v1")
     around = surroundings(tmp_path, ANTHROPIC_API_KEY="key-canary", ANTHROPIC_BASE_URL=base_url)
     # The program has 400 MB, which would be hashed for every call.
     script = tmp_path / "claude"
@@ -103,7 +98,7 @@ def kimi_bench(request: pytest.FixtureRequest, tmp_path: Path, server: ModelServ
     place.mkdir()
     (place / "kimi").symlink_to(request.getfixturevalue("kimi_script"))
     (place / "node").symlink_to(request.getfixturevalue("node_program"))
-    write_configuration(tmp_path / "home", server.play(name, Answer(answer)), MODEL)
+    write_configuration(tmp_path / "home", server.play(name, Answer(same_answer)), MODEL)
     around = surroundings(tmp_path, HOME=str(tmp_path / "home"), PATH=f"{place}:/usr/bin:/bin")
     return Bench(KimiProvider.at(place / "kimi", around=around), around, server, name, tmp_path)
 

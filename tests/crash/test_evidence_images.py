@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from skill_effectiveness.evidence.faults import PairError
+from skill_effectiveness.evidence.folders import publish_tree
 from skill_effectiveness.evidence.journal_faults import JournalStatus, Unreadable
 from skill_effectiveness.evidence.pair import load_pair, publish_pair
 from tests.support.crash_images import Image, Recording, fast_folder
@@ -77,10 +78,20 @@ def _shown(image: Image) -> str:
 
 # Files.
 
+TREE = {"fresh.json": NEW, "below/more.json": OLD, "below/empty": b""}
+
+
+def publish_missing(root: PrivateRoot) -> None:
+    if not root.exists("x"):
+        publish_tree(root, "x", files=TREE.items())
+
+
 FILE_PROTOCOLS: dict[str, tuple[Callable[[PrivateRoot], object], int]] = {
     "publish": (lambda root: root.publish("fresh.json", NEW), 12),
     "replace": (lambda root: root.replace("report.json", NEW), 12),
     "archive": (lambda root: root.archive("report.json", NEW), 18),
+    "replace all": (lambda root: root.replace_all({"report.json": NEW, "fresh.json": NEW}), 40),
+    "publish tree": (publish_missing, 20),
 }
 
 
@@ -96,6 +107,12 @@ def judge_file(root: PrivateRoot, name: str) -> bool:
         assert now.get("fresh.json") in {None, NEW}
         return "fresh.json" in now
     assert now["report.json"] in {OLD, NEW}
+    if name == "publish tree":
+        assert content(root.path / "x") == (TREE if root.exists("x") else {})
+        return root.exists("x")
+    if name == "replace all":
+        assert now.get("fresh.json") in {None, NEW}
+        return now == {"report.json": NEW, "fresh.json": NEW}
     if name == "archive" and now["report.json"] == NEW:
         with root.child("history") as history:
             assert history.read(f"report-{hashlib.sha256(OLD).hexdigest()}.json") == OLD

@@ -93,7 +93,7 @@ for nth in itertools.count(1):
 print(nth - 1)
 """
 
-STEPS = {"prepare": 30, "interrupted": 15, "checkpoint": 6, "completion": 6, "breach": 6}
+STEPS = {"prepare": 25, "interrupted": 15, "checkpoint": 6, "completion": 6, "breach": 6}
 
 
 @pytest.mark.parametrize("protocol", STEPS)

@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import random
+import struct
 import subprocess
 import sys
 from collections import OrderedDict
@@ -118,8 +119,6 @@ def test_known_bytes() -> None:
 )
 def test_numbers_of_rfc_8785_appendix_b(bits: int, text: bytes) -> None:
     """E8: the sample numbers of the RFC."""
-    import struct  # noqa: PLC0415 - used here only
-
     (number,) = struct.unpack(">d", bits.to_bytes(8, "big"))
     assert dump(number) == text
 
@@ -151,9 +150,9 @@ def test_normal_forms_are_different() -> None:
 
 
 def test_10_000_values_are_written_as_rfc8785_writes_them() -> None:
-    """E9: `dump` equals the library, and so does the fast way wherever it answers."""
+    """E9: `dump` equals the library, and so do both ways of our own wherever they answer."""
     chance = random.Random(8785)  # noqa: S311 - test data
-    fast = 0
+    fast = each = 0
     for _ in range(10_000):
         value = some_value(chance)
         expected = rfc8785.dumps(value)  # type: ignore[arg-type]
@@ -161,7 +160,11 @@ def test_10_000_values_are_written_as_rfc8785_writes_them() -> None:
         quick = canonical._dump_fast(value)
         assert quick in (expected, None)
         fast += quick is not None
+        one_by_one = canonical._dump_each(value)
+        assert one_by_one in (expected, None)
+        each += one_by_one is not None
     assert 2_000 < fast < 9_000
+    assert fast < each < 9_900
 
 
 @given(json_values)
@@ -170,6 +173,50 @@ def test_any_value_is_written_as_rfc8785_writes_it(value: object) -> None:
     expected = rfc8785.dumps(value)  # type: ignore[arg-type]
     assert dump(value) == expected
     assert canonical._dump_fast(value) in (expected, None)
+    assert canonical._dump_each(value) in (expected, None)
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_any_double_is_written_as_rfc8785_writes_it(bits: int) -> None:
+    """E9: of every size, or left to the library."""
+    (number,) = struct.unpack(">d", bits.to_bytes(8, "big"))
+    if math.isfinite(number):
+        assert canonical._dump_each([number]) in (rfc8785.dumps([number]), None)
+    else:
+        assert canonical._dump_each([number]) is None
+
+
+@given(st.floats(1e-4, 1e16, exclude_max=True), st.sampled_from([1, -1]))
+def test_a_portable_double_is_written_here(size: float, sign: int) -> None:
+    """E9: those of an everyday size need no library, and are written alike."""
+    number = sign * size
+    if not number.is_integer():
+        assert canonical._dump_each({"n": number}) == rfc8785.dumps({"n": number})
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.0, b"0"),
+        (-0.0, b"0"),
+        (1.0, b"1"),
+        (-7.0, b"-7"),
+        (float(LARGEST), b"9007199254740991"),
+        (-float(LARGEST), b"-9007199254740991"),
+        (1e-4, b"0.0001"),
+        (0.1 + 0.2, b"0.30000000000000004"),
+        (1424953923781206.2, b"1424953923781206.2"),
+    ],
+)
+def test_everyday_numbers_are_written_here(number: float, text: bytes) -> None:
+    """E8 E9: in the ECMAScript form, by hand."""
+    assert canonical._dump_each(number) == text
+
+
+@pytest.mark.parametrize("number", [2.0**53, 1e16, 1e21, 9.99e-5, 5e-324, math.inf, math.nan])
+def test_odd_numbers_are_left_to_the_library(number: float) -> None:
+    """E9: where writers spell a number in two ways, or there is none."""
+    assert canonical._dump_each([number]) is None
 
 
 _ascii = st.text(st.characters(max_codepoint=127), max_size=8)
@@ -237,6 +284,7 @@ def test_each_escape(code_point: int) -> None:
         expected = rfc8785.dumps(value)
         assert dump(value) == expected
         assert canonical._dump_fast(value) in (expected, None)
+        assert canonical._dump_each(value) in (expected, None)
 
 
 @pytest.mark.parametrize(
@@ -263,6 +311,27 @@ def test_the_fast_way_covers_what_it_should(value: object) -> None:
 @pytest.mark.parametrize("value", [0.5, {"é": 1}, {"a": {"\U0001f600": 1}}, [[1.0]]])
 def test_the_fast_way_leaves_the_rest(value: object) -> None:
     assert canonical._dump_fast(value) is None
+
+
+@pytest.mark.parametrize("value", [0.5, {"b": [0.25, None, True, "é\n"], "a": {}}, [[1.0]], {"": -1.5}])
+def test_floats_need_no_library(value: object) -> None:
+    """E9: with ASCII names the second way answers, so the equality above is about it."""
+    assert canonical._dump_each(value) == rfc8785.dumps(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [{"é": 0.5}, {"a\ud800": 0.5}, ["\ud800"], (0.5,), {1: 0.5}, [2**53]])
+def test_the_second_way_leaves_the_rest(value: object) -> None:
+    """E9: whatever it cannot be sure of."""
+    assert canonical._dump_each(value) is None
+
+
+def test_a_value_in_itself_ends_the_second_way() -> None:
+    """E4: at the deepest level that is written."""
+    ring: list[object] = [0.5]
+    ring += [ring, ring]
+    assert canonical._dump_each(ring) is None
+    assert canonical._dump_each(nested(64, 0.5)) == rfc8785.dumps(nested(64, 0.5))  # type: ignore[arg-type]
+    assert canonical._dump_each(nested(65, 0.5)) is None
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -346,7 +415,7 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize("odd", UNSUPPORTED, ids=lambda odd: type(odd).__name__)
-@pytest.mark.parametrize("company", [1, "é", 0.5], ids=["plain", "raw", "slow"])
+@pytest.mark.parametrize("company", [1, "é", 0.5, 1e300], ids=["plain", "raw", "each", "slow"])
 def test_only_exact_json_types_are_written(odd: object, company: object) -> None:
     """E9 E65: every other type is refused at its place, whichever way would have written it."""
     assert faults_of(dump, odd) == [(C.UNSUPPORTED_TYPE, "")]
@@ -374,7 +443,7 @@ def test_floats_are_finite(number: float) -> None:
     assert faults_of(dump, {"score": number}) == [(C.NON_FINITE, "/score")]
 
 
-@pytest.mark.parametrize("company", [1, "é", 0.5], ids=["plain", "raw", "slow"])
+@pytest.mark.parametrize("company", [1, "é", 0.5, 1e300], ids=["plain", "raw", "each", "slow"])
 def test_half_a_surrogate_pair_has_no_bytes(company: object) -> None:
     """F46: refused as value and as name."""
     assert faults_of(dump, [company, "a\ud800"]) == [(C.LONE_SURROGATE, "/1")]
@@ -601,13 +670,13 @@ def test_any_other_hash_does_not_belong(digest: str) -> None:
 
 
 def test_rfc8785_is_loaded_when_first_needed() -> None:
-    """E59: the fast way does without it."""
+    """E59: values with ASCII names and numbers of an everyday size do without it."""
     script = (
         "import sys\n"
         "from skill_effectiveness.evidence.canonical import dump\n"
-        "dump({'a': ['é', 1]})\n"
+        "dump({'a': ['é', 1, 0.5]})\n"
         "assert 'rfc8785' not in sys.modules\n"
-        "dump(0.5)\n"
+        "dump(1e300)\n"
         "assert 'rfc8785' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603 - our own interpreter

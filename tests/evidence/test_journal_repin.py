@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skill_effectiveness.evidence.fsops import RealFs
+from skill_effectiveness.evidence.journal import Journal
 from skill_effectiveness.evidence.journal_faults import Finding, JournalCode, JournalError, JournalStatus
+from skill_effectiveness.evidence.single_file import FileJournal
 from tests.support.journals import (
     FORMS,
     Desk,
@@ -393,4 +395,22 @@ def test_nothing_is_left_beside_a_file_that_is_no_journal(tmp_path: Path, data: 
     with pytest.raises(JournalError) as caught:
         desk.repin(REASON)
     assert caught.value.faults[0].code is JournalCode.REPIN_REFUSED
+    assert content(desk.base) == before
+
+
+@pytest.mark.parametrize("name", ["000001.jsonl", "000002.jsonl", "1000000.jsonl"])
+def test_a_part_of_a_journal_is_none_by_itself(tmp_path: Path, name: str) -> None:
+    """E62: a pin and a lock file among the parts would damage the journal that they belong to."""
+    desk = Desk(tmp_path.resolve(), "segmented")
+    with desk.roots() as (root, state), Journal.open(root, purpose="test", state=state):
+        pass
+    before = content(desk.base)
+    with desk.roots() as (root, state), root.child("journal") as folder:
+        for make in (
+            lambda: FileJournal.repin(folder, name, reason=REASON, state=state),
+            lambda: FileJournal.open(folder, name, state=state),
+        ):
+            with pytest.raises(JournalError) as caught:
+                make()
+            assert caught.value.code is JournalCode.NOT_A_JOURNAL
     assert content(desk.base) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -176,6 +177,36 @@ class TestChild:
         fs = FaultFs(RealFs(), Injection("open_dir", about=lambda path: path.endswith("/a"), before=swap))
         with out_root(tmp_path.resolve(), fs) as watched:
             assert refused_child(watched, "a") == (RootCode.ROOT_SYMLINK, "a")
+
+    def test_swapped_after_it_was_made_is_not_followed(self, tmp_path: Path, root: PrivateRoot) -> None:
+        """E14: also where the first look found nothing."""
+
+        def swap() -> None:
+            (root.path / "a").rmdir()
+            (root.path / "a").symlink_to("/etc")
+
+        fs = FaultFs(
+            RealFs(), Injection("open_dir", nth=2, about=lambda path: path.endswith("/a"), before=swap)
+        )
+        with out_root(tmp_path.resolve(), fs) as watched:
+            assert refused_child(watched, "a", create=True) == (RootCode.ROOT_SYMLINK, "a")
+            assert fs.open_paths == [str(watched.path)]
+
+    @pytest.mark.parametrize(
+        ("number", "code"), [(errno.EIO, FileCode.IO_ERROR), (errno.EMFILE, FileCode.IO_ERROR)]
+    )
+    def test_an_error_that_says_nothing_of_it_is_told_at_once(
+        self, tmp_path: Path, root: PrivateRoot, number: int, code: FileCode
+    ) -> None:
+        """E22: a second try would hide it."""
+        (root.path / "a").mkdir(mode=0o700)
+        about = Injection("open_dir", number, about=lambda path: path.endswith("/a"))
+        opened = Injection("open_dir", nth=0, about=lambda path: path.endswith("/a"))
+        with out_root(tmp_path.resolve(), FaultFs(RealFs(), about, opened)) as watched:
+            with pytest.raises(FileError) as caught:
+                watched.child("a", create=True)
+            assert caught.value.code is code
+            assert opened.hits == 1
 
     def test_of_a_store_is_private_although_the_store_need_not_be(self, tmp_path: Path) -> None:
         (tmp_path / "store").mkdir()

@@ -36,6 +36,8 @@ OPERATIONS: dict[str, Operation] = {
     "archive": lambda root: root.archive("report.json", NEW),
     "retire": lambda root: root.archive("report.json", None),
     "remove": lambda root: root.remove("report.json"),
+    "replace-all": lambda root: root.replace_all({"report.json": NEW, "fresh.json": NEW}),
+    "replace-and-remove": lambda root: root.replace_all({"fresh.json": NEW, "report.json": None}),
 }
 
 # What each name may hold after a fault; None: it may be absent.
@@ -46,6 +48,8 @@ ALLOWED: dict[str, dict[str, tuple[bytes | None, ...]]] = {
     "archive": {"fresh.json": (None,), "report.json": (OLD, NEW)},
     "retire": {"fresh.json": (None,), "report.json": (OLD, None)},
     "remove": {"fresh.json": (None,), "report.json": (OLD, None)},
+    "replace-all": {"fresh.json": (None, NEW), "report.json": (OLD, NEW)},
+    "replace-and-remove": {"fresh.json": (None, NEW), "report.json": (OLD, None)},
 }
 
 ERRNOS = {
@@ -89,6 +93,12 @@ class TestSteps:
 
     def test_replace_renames_a_durable_file_and_makes_the_name_durable(self, tmp_path: Path) -> None:
         assert steps_of("replace", tmp_path) == ["create_exclusive", "write", "fsync", "rename", "fsync_dir"]
+
+    def test_replacing_several_makes_their_names_durable_together(self, tmp_path: Path) -> None:
+        each = ["create_exclusive", "write", "fsync", "rename"]
+        assert steps_of("replace-all", tmp_path) == [*each, *each, "fsync_dir"]
+        (tmp_path / "second").mkdir()
+        assert steps_of("replace-and-remove", tmp_path / "second") == [*each, "unlink", "fsync_dir"]
 
     def test_archive_keeps_the_old_before_the_new_takes_its_name(self, tmp_path: Path) -> None:
         make_history = ["mkdir", "fsync_dir"]
@@ -352,7 +362,12 @@ class TestReplaceAndRemove:
             ("open", FileCode.FILE_MODE),
             ("report.json", FileCode.FILE_LINKS),
         ):
-            for attempt in (partial(root.replace, name, NEW), partial(root.remove, name)):
+            for attempt in (
+                partial(root.replace, name, NEW),
+                partial(root.remove, name),
+                partial(root.replace_all, {name: NEW}),
+                partial(root.replace_all, {name: None}),
+            ):
                 with pytest.raises(FileError) as caught:
                     attempt()
                 assert caught.value.code is code
@@ -364,6 +379,16 @@ class TestReplaceAndRemove:
         os.link(root.path / "report.json", root.path / ".report.json.0123456789abcdef.tmp")
         root.replace("report.json", NEW)
         assert root.read("report.json") == NEW
+
+    def test_names_of_several_that_cannot_be_are_refused_before_any_is_touched(
+        self, root: PrivateRoot
+    ) -> None:
+        for name, code in (("..", FileCode.NAME_FORM), ("Report.json", FileCode.NAME_COLLISION)):
+            with pytest.raises(FileError) as caught:
+                root.replace_all({name: NEW, "report.json": NEW})
+            assert caught.value.code is code
+            assert caught.value.faults[0].where in {"'..'", name}
+            assert content(root.path) == {"report.json": OLD}
 
     def test_removing_what_is_absent_is_quiet(self, root: PrivateRoot) -> None:
         root.remove("report.json")

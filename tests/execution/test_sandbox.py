@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skill_effectiveness.evidence.surroundings import Surroundings
-from skill_effectiveness.execution import Ended, Limits, Sandbox, run_process
+from skill_effectiveness.execution import Ended, Limits, Place, Sandbox, View, run_process
 from tests.support.leavings import carrying
 
 if TYPE_CHECKING:
@@ -258,3 +258,67 @@ class TestWorking:
         )
 
         assert inside.said == ["seen", "own"]
+
+
+class TestView:
+    VIEW = View(
+        (
+            Place(Path("/x/copy"), "/app", writable=True),
+            Place(Path("/x/new"), "/new"),
+            Place.same(Path("/opt/a/b")),
+        ),
+        Path("/x/inside"),
+    )
+
+    @pytest.mark.parametrize(
+        ("inside", "outside"),
+        [
+            ("/app", "/x/copy"),
+            ("/app/a/b", "/x/copy/a/b"),
+            ("/apple", "/x/inside/apple"),
+            ("/new/t", "/x/new/t"),
+            ("/opt/a/b/c", "/opt/a/b/c"),
+            ("/usr/lib/x", "/usr/lib/x"),
+            ("/home/user", "/x/inside/home/user"),
+            ("/proc/1/fd", "/x/inside/proc/1/fd"),
+            ("/", "/x/inside"),
+        ],
+    )
+    def test_what_a_path_inside_is_called_outside(self, inside: str, outside: str) -> None:
+        """S13: by the innermost place that holds it."""
+        assert self.VIEW.outside(inside) == outside
+        assert self.VIEW.shows(inside) is not outside.startswith("/x/inside")
+
+
+@needed
+class TestHolding:
+    def held(self, inside: Inside, script: str, *, closed: bool = True, **more: bool) -> ProcessResult:
+        assert FOUND is not None
+        places = [Place(inside.own, "/app", writable=True), Place(inside.outside, "/app/shown")]
+        links = [("/bin-of-ours/name", "/app/shown/file")]
+        argv = FOUND.holding(
+            ["/bin/sh", "-c", script], folder="/app", places=places, links=links, throwaway=not closed, **more
+        )
+        return inside.run(argv)
+
+    def test_places_are_where_they_are_named(self, inside: Inside) -> None:
+        """S13: and nowhere else; a link is a link."""
+        self.held(
+            inside,
+            'pwd; cat shown/file; cat /bin-of-ours/name; echo x > made && echo own; ls "$OUT" 2>/dev/null;'
+            "(echo x > shown/x) 2>/dev/null && echo wrote; (echo x > /x) 2>/dev/null && echo root; readlink "
+            "/bin-of-ours/name",
+        )
+        assert inside.said == ["/app", "seen", "seen", "own", "/app/shown/file"]
+        assert (inside.own / "made").exists()
+
+    def test_what_is_new_may_be_thrown_away(self, inside: Inside) -> None:
+        """S14: scripts of tasks write where they like, and it is gone afterwards."""
+        self.held(inside, "mkdir /new && echo x > /new/x && echo made", closed=False)
+        assert inside.said == ["made"]
+        assert not Path("/new").exists()
+
+    def test_without_a_network(self, inside: Inside) -> None:
+        """S14: loopback alone."""
+        self.held(inside, "cat /proc/net/dev | grep -c :", network=False)
+        assert inside.said == ["1"]

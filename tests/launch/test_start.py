@@ -39,9 +39,9 @@ class TestLaunch:
         assert (PACKAGE / room / "__init__.py").read_bytes() == b""
 
     def test_the_door_of_calibration_is_a_few_lines(self) -> None:
-        """It compiles the first file from its bytes and hands over: nothing else."""
+        """It compiles the first file from its bytes and hands over; what fails there gets the one line."""
         door = ast.parse((PACKAGE / "calibration" / "__main__.py").read_text(encoding="utf-8"))
-        assert len([node for node in ast.walk(door) if isinstance(node, ast.stmt)]) <= 12
+        assert len([node for node in ast.walk(door) if isinstance(node, ast.stmt)]) <= 21
         calls = {ast.unparse(node.func) for node in ast.walk(door) if isinstance(node, ast.Call)}
         assert {"loader.get_data", "loader.source_to_code", "exec", "start.enter"} <= calls
 

@@ -204,9 +204,10 @@ class TestARequest:
 
 
 class TestAnAnswer:
-    def test_that_cannot_leave_counts_as_spoken(self) -> None:
+    def test_that_cannot_leave_counts_as_spoken(self, pipe: tuple[int, int]) -> None:
         """Half of a line may be out, so no second one may follow."""
-        wire = Wire(answers=-1)
+        os.close(pipe[0])
+        wire = Wire(answers=pipe[1])
         assert not wire.spoken
         with pytest.raises(UndeliverableError, match="cannot be written"):
             wire.send(b"x\n")
@@ -218,6 +219,34 @@ class TestAnAnswer:
         monkeypatch.setattr(os, "write", lambda number, data: real(number, bytes(data[:3])))
         Wire(answers=theirs).send(b"0123456789\n")
         assert os.read(mine, 100) == b"0123456789\n"
+
+    def test_that_nobody_reads_is_given_up_when_asked_to(self, pipe: tuple[int, int]) -> None:
+        """What fits into the pipe is out by then, and nothing more."""
+        asked: list[int] = []
+
+        def given_up() -> bool:
+            asked.append(1)
+            return len(asked) == 2
+
+        with pytest.raises(UndeliverableError, match="a signal ended the waiting"):
+            Wire(answers=pipe[1]).send(b"x" * 200_000, given_up)
+        assert 0 < len(os.read(pipe[0], 200_000)) < 200_000
+
+    def test_that_is_read_slowly_is_not_given_up(self, pipe: tuple[int, int]) -> None:
+        """A reader that takes its time is no reader that left."""
+        mine, theirs = pipe
+        read: list[bytes] = []
+
+        def slowly() -> None:
+            time.sleep(0.15)
+            while sum(map(len, read)) < 200_000:
+                read.append(os.read(mine, 65_536))
+
+        reader = threading.Thread(target=slowly)
+        reader.start()
+        Wire(answers=theirs).send(b"x" * 200_000)
+        reader.join()
+        assert b"".join(read) == b"x" * 200_000
 
     def test_when_no_descriptor_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def none_left(_number: int) -> int:

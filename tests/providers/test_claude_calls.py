@@ -5,32 +5,19 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
 from skill_effectiveness.providers import CallKind, Ending, WorkCall
 from skill_effectiveness.providers.claude import ClaudeProvider
 from tests.support.claude_streams import failed, init, result, said, text, used
 from tests.support.fake_claude import asked, call_of, put, write_claude
-from tests.support.provider_calls import ANSWER, left_behind, surroundings
+from tests.support.provider_calls import ANSWER, codes, gone, left_behind, surroundings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from skill_effectiveness.providers import CallOutcome
 
 QUOTA = failed("Credit balance is too low", 400)
-
-
-def codes(outcome: CallOutcome) -> list[str]:
-    return [warning.code.value for warning in outcome.warnings]
-
-
-def gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 class TestGoodCalls:

@@ -294,6 +294,42 @@ class TestTools:
 
         assert [type(event) for event in log.events] == [Unreadable]
 
+    @pytest.mark.parametrize(
+        ("message", "tools"),
+        [
+            ('{"model":"m","content":[],"content":[{"type":"tool_use","name":"Bash"}]}', ["Bash"]),
+            ('{"model":"m","content":[{"type":"tool_use","name":"Bash"}],"content":[]}', ["Bash"]),
+            ('{"content":[{"type":"text","type":"tool_use","name":"Bash"}]}', ["Bash"]),
+            (
+                '{"content":[{"type":"tool_use","name":"StructuredOutput","name":"Bash"}]}',
+                ["StructuredOutput", "Bash"],
+            ),
+            ('{"content":[{"type":"tool_use","name":"StructuredOutput"}]}', []),
+            ('{"content":[{"type":"text"},{"type":"thinking"},{"type":"redacted_thinking"}]}', []),
+            ('{"content":[{"type":"hologram"}]}', ["hologram"]),
+            ('{"content":["bare",{},[]]}', ["unreadable"] * 3),
+        ],
+    )  # fmt: skip
+    def test_a_name_that_stands_twice_hides_nothing(self, message: str, tools: list[str]) -> None:
+        """P9 F18: every member of a name is looked at, in lines that the strict reader refuses."""
+        events = ClaudeEvents(JUDGING, formed=True)
+        log = EventLog(events.read, events.salvage)
+        log.take(f'{{"type":"assistant","message":{message},"x":1,"x":2}}'.encode())
+
+        assert [event.kind for event in log.events if isinstance(event, ToolActivity)] == tools
+        assert isinstance(log.events[-1], Unreadable)
+
+    @given(inner=json_values)
+    def test_no_value_breaks_it(self, inner: object) -> None:
+        """P5 F18: a type or a name that is no text, anywhere."""
+        text_of = json.dumps(inner)
+        for block in (text_of, f'{{"type":{text_of}}}', f'{{"type":"tool_use","name":{text_of}}}'):
+            line = f'{{"type":"assistant","message":{{"content":[{block}]}},"x":1,"x":{text_of}}}'
+            events = ClaudeEvents(JUDGING, formed=True)
+            log = EventLog(events.read, events.salvage)
+            log.take(line.encode())
+            assert isinstance(log.events[-1], Unreadable)
+
 
 class TestSurfaces:
     def test_another_surface_ends_the_call_at_once(self) -> None:

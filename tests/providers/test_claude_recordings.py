@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,10 @@ from skill_effectiveness.providers.classification import CallFacts, outcome_of
 from skill_effectiveness.providers.claude import ClaudeProvider
 from skill_effectiveness.providers.claude_events import ClaudeEvents
 from skill_effectiveness.providers.claude_surface import Surface
-from skill_effectiveness.providers.stream import EventLog
+from skill_effectiveness.providers.stream import StreamReader
+from tests.support.recorded_streams import ANSWER, KILLED, RECORDINGS, exited, taken
 
-FOLDER = Path(__file__).parents[1] / "recordings" / "claude"
-ANSWER = '{"verdict": "pass", "score": 1, "reason": "fake model says so"}'
+FOLDER = RECORDINGS / "claude"
 FORMED = '{"reason":"fake model says so","score":1,"verdict":"pass"}'
 ONE_REQUEST = Usage(1200, 200, 34, 0, 0.00472)
 TWO_REQUESTS = Usage(2400, 400, 68, 0, 0.00944)
@@ -155,8 +154,6 @@ EXPECTED = {
     ),
 }
 
-KILLED = ProcessResult(ended=Ended.WALL_TIMEOUT, signal=15, stdin_complete=True)
-
 
 def replay(
     name: str,
@@ -166,25 +163,11 @@ def replay(
     cut: int | None = None,
     call: CallKind | None = None,
 ) -> CallOutcome:
-    *framed, rest = (FOLDER / f"{name}.jsonl").read_bytes()[:cut].split(b"\n")
     surface = Surface(expected.model, expected.tools, "default", "/workspace/config", skills=expected.skills)
     events = ClaudeEvents(surface, formed=expected.formed)
-    log = EventLog(events.read, events.salvage)
-    for line in framed:
-        log.take(line)
-    whole = ProcessResult(
-        ended=process.ended,
-        exit_code=process.exit_code,
-        signal=process.signal,
-        unterminated=rest,
-        stdin_complete=True,
-    )
+    log, whole = taken(FOLDER / f"{name}.jsonl", StreamReader(events.read, events.salvage), process, cut)
     facts = CallFacts(whole, log.events, expected.model, 0, call or expected.call)
     return outcome_of(facts, ClaudeProvider.vocabulary)
-
-
-def exited(code: int) -> ProcessResult:
-    return ProcessResult(ended=Ended.EXITED, exit_code=code, stdin_complete=True)
 
 
 def test_every_recording_has_an_expectation() -> None:

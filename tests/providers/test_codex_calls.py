@@ -7,7 +7,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
@@ -19,6 +18,8 @@ from tests.support.provider_calls import (
     DONE,
     THREAD,
     TURN,
+    codes,
+    gone,
     left_behind,
     message,
     question,
@@ -44,17 +45,6 @@ def asked(
     outcome = provider.judge(question(prompt, seconds=seconds), around=around)
     assert left_behind(around) == []
     return outcome
-
-
-def codes(outcome: CallOutcome) -> list[str]:
-    return [warning.code.value for warning in outcome.warnings]
-
-
-def gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 class TestGoodCalls:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
@@ -11,10 +10,10 @@ from skill_effectiveness.execution import Ended, ProcessResult
 from skill_effectiveness.providers import UNKNOWN_USAGE, CallOutcome, Usage
 from skill_effectiveness.providers.classification import CallFacts, outcome_of
 from skill_effectiveness.providers.codex import VOCABULARY, read_event, salvage
-from skill_effectiveness.providers.stream import EventLog
+from skill_effectiveness.providers.stream import StreamReader
+from tests.support.recorded_streams import ANSWER, KILLED, RECORDINGS, every_beginning, exited, taken
 
-FOLDER = Path(__file__).parents[1] / "recordings" / "codex"
-ANSWER = '{"verdict": "pass", "score": 1, "reason": "fake model says so"}'
+FOLDER = RECORDINGS / "codex"
 ONE_REQUEST = Usage(input_tokens=1200, cached_input_tokens=200, output_tokens=34, reasoning_output_tokens=5)
 TWO_REQUESTS = Usage(input_tokens=2400, cached_input_tokens=400, output_tokens=68, reasoning_output_tokens=10)
 
@@ -85,28 +84,12 @@ EXPECTED = {
     ),
 }
 
-KILLED = ProcessResult(ended=Ended.WALL_TIMEOUT, signal=15, stdin_complete=True)
-
 
 def replay(
     name: str, process: ProcessResult, model: str = "fake-model", cut: int | None = None
 ) -> CallOutcome:
-    *framed, rest = (FOLDER / f"{name}.jsonl").read_bytes()[:cut].split(b"\n")
-    log = EventLog(read_event, salvage)
-    for line in framed:
-        log.take(line)
-    whole = ProcessResult(
-        ended=process.ended,
-        exit_code=process.exit_code,
-        signal=process.signal,
-        unterminated=rest,
-        stdin_complete=True,
-    )
+    log, whole = taken(FOLDER / f"{name}.jsonl", StreamReader(read_event, salvage), process, cut)
     return outcome_of(CallFacts(whole, log.events, model, 0), VOCABULARY)
-
-
-def exited(code: int) -> ProcessResult:
-    return ProcessResult(ended=Ended.EXITED, exit_code=code, stdin_complete=True)
 
 
 def test_every_recording_has_an_expectation() -> None:
@@ -148,13 +131,7 @@ def test_the_same_stream_ended_by_anyone_else_is_invalid() -> None:
 
 def test_no_beginning_of_a_good_stream_is_a_success() -> None:
     """P6 F15: cut anywhere, even at the end of a line, it does not count; whole it does."""
-    size = len((FOLDER / "text.jsonl").read_bytes())
-
-    endings = [replay("text", exited(0), cut=cut).ending for cut in range(size + 1)]
-
-    assert endings[0] == "no_answer"
-    assert set(endings[1:-1]) == {"stream_invalid"}
-    assert endings[-1] == "success"
+    every_beginning(FOLDER / "text.jsonl", lambda cut: replay("text", exited(0), cut=cut))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from skill_effectiveness.providers import (
 from skill_effectiveness.providers.events import Unanswered
 from tests.support.fake_program import VERSION, write_fake
 from tests.support.leavings import nothing_left
-from tests.support.provider_calls import SCHEMA, question, surroundings
+from tests.support.provider_calls import SCHEMA, codes, question, surroundings
 
 if TYPE_CHECKING:
     from skill_effectiveness.providers import CallOutcome
@@ -78,10 +78,6 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
-
-
-def codes(outcome: CallOutcome) -> list[str]:
-    return [warning.code.value for warning in outcome.warnings]
 
 
 class TestSettings:

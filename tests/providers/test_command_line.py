@@ -33,8 +33,8 @@ from skill_effectiveness.providers.events import (
     TurnFailed,
 )
 from tests.support.fake_program import write_fake
-from tests.support.provider_calls import question
-from tests.support.small_adapter import DECLARED, GOOD, Place, Small, codes
+from tests.support.provider_calls import codes, question
+from tests.support.small_adapter import DECLARED, GOOD, Place, Small
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -34,8 +34,8 @@ from tests.support.claude_streams import MODEL, TOTALS, said
 from tests.support.fake_claude import asked
 from tests.support.fake_program import write_fake
 from tests.support.kimi import configured
-from tests.support.provider_calls import left_behind
-from tests.support.small_adapter import GOOD, Place, Small, codes
+from tests.support.provider_calls import codes, left_behind
+from tests.support.small_adapter import GOOD, Place, Small
 
 if TYPE_CHECKING:
     from skill_effectiveness.execution import ProcessResult

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -12,10 +11,10 @@ from skill_effectiveness.providers import UNKNOWN_USAGE, CallKind, CallOutcome
 from skill_effectiveness.providers.classification import CallFacts, outcome_of
 from skill_effectiveness.providers.events import ToolActivity
 from skill_effectiveness.providers.kimi_events import VOCABULARY, read_event, read_stderr, salvage
-from skill_effectiveness.providers.stream import EventLog
+from skill_effectiveness.providers.stream import StreamReader
+from tests.support.recorded_streams import ANSWER, KILLED, RECORDINGS, every_beginning, exited, taken
 
-FOLDER = Path(__file__).parents[1] / "recordings" / "kimi-code"
-ANSWER = '{"verdict": "pass", "score": 1, "reason": "fake model says so"}'
+FOLDER = RECORDINGS / "kimi-code"
 
 
 @dataclass(frozen=True)
@@ -58,25 +57,9 @@ EXPECTED = {
 def replay(
     name: str, process: ProcessResult, kind: CallKind = CallKind.JUDGE, cut: int | None = None
 ) -> CallOutcome:
-    *framed, rest = (FOLDER / f"{name}.jsonl").read_bytes()[:cut].split(b"\n")
-    stderr = FOLDER / f"{name}.stderr"
-    log = EventLog(read_event, salvage)
-    for line in framed:
-        log.take(line)
-    whole = ProcessResult(
-        ended=process.ended,
-        exit_code=process.exit_code,
-        signal=process.signal,
-        stderr=stderr.read_bytes() if stderr.exists() else b"",
-        unterminated=rest,
-        stdin_complete=True,
-    )
+    log, whole = taken(FOLDER / f"{name}.jsonl", StreamReader(read_event, salvage), process, cut, stderr=True)
     events = (*log.events, *read_stderr(whole))
     return outcome_of(CallFacts(whole, events, "fake-model", 0, kind), VOCABULARY)
-
-
-def exited(code: int) -> ProcessResult:
-    return ProcessResult(ended=Ended.EXITED, exit_code=code, stdin_complete=True)
 
 
 def test_every_recording_has_an_expectation() -> None:
@@ -129,19 +112,12 @@ def test_half_an_answer_is_none() -> None:
 
 def test_a_killed_hang_is_a_timeout() -> None:
     """P6: our own stop, not a fault of the stream."""
-    killed = ProcessResult(ended=Ended.WALL_TIMEOUT, signal=15, stdin_complete=True)
-    assert replay("hang_killed", killed).ending == "timeout"
+    assert replay("hang_killed", KILLED).ending == "timeout"
 
 
 def test_no_beginning_of_a_good_stream_is_a_success() -> None:
     """P6 F15: cut anywhere, even at the end of a line, it does not count; whole it does."""
-    size = len((FOLDER / "text.jsonl").read_bytes())
-
-    endings = [replay("text", exited(0), cut=cut).ending for cut in range(size + 1)]
-
-    assert endings[0] == "no_answer"
-    assert set(endings[1:-1]) == {"stream_invalid"}
-    assert endings[-1] == "success"
+    every_beginning(FOLDER / "text.jsonl", lambda cut: replay("text", exited(0), cut=cut))
 
 
 def test_a_good_stream_with_another_exit_is_invalid() -> None:

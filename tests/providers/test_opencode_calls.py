@@ -36,7 +36,7 @@ from tests.support.opencode_fake import (
     with_ripgrep,
     write_opencode,
 )
-from tests.support.provider_calls import ANSWER, left_behind, question, surroundings
+from tests.support.provider_calls import ANSWER, codes, left_behind, question, surroundings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,10 +67,6 @@ def asked(
 def printed(tmp_path: Path, *parts: dict[str, Any]) -> CallOutcome:
     """One judge call of a program that prints these parts and exports the same ones."""
     return asked(tmp_path, "say(*lines)", lines=stream(*parts), export=exported(*parts))
-
-
-def codes(outcome: CallOutcome) -> list[str]:
-    return [warning.code.value for warning in outcome.warnings]
 
 
 def worked(

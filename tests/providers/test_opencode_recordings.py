@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,10 @@ from skill_effectiveness.providers.classification import CallFacts, outcome_of
 from skill_effectiveness.providers.events import SessionStarted, TurnCompleted, TurnStarted
 from skill_effectiveness.providers.opencode_events import VOCABULARY, Stream, salvage
 from skill_effectiveness.providers.opencode_export import compare, read_export
-from skill_effectiveness.providers.stream import EventLog
+from skill_effectiveness.providers.stream import StreamReader
+from tests.support.recorded_streams import ANSWER, KILLED, RECORDINGS, every_beginning, exited, taken
 
-FOLDER = Path(__file__).parents[1] / "recordings" / "opencode"
-ANSWER = '{"verdict": "pass", "score": 1, "reason": "fake model says so"}'
+FOLDER = RECORDINGS / "opencode"
 # Per request: 1000 sent and 200 from a cache; 29 said and 5 reasoned. No price is known of the model.
 ONE_REQUEST = Usage(input_tokens=1200, cached_input_tokens=200, output_tokens=34, reasoning_output_tokens=5)
 TWO_REQUESTS = Usage(input_tokens=2400, cached_input_tokens=400, output_tokens=68, reasoning_output_tokens=10)
@@ -67,8 +66,6 @@ EXPECTED = {
     ),
 }
 
-KILLED = ProcessResult(ended=Ended.WALL_TIMEOUT, signal=15, stdin_complete=True)
-
 
 def replay(
     name: str,
@@ -79,18 +76,8 @@ def replay(
     cut: int | None = None,
 ) -> CallOutcome:
     """A recording as the adapter reads it: the lines, then the export, then what is left to conclude."""
-    *framed, rest = (FOLDER / f"{name}.jsonl").read_bytes()[:cut].split(b"\n")
     stream = Stream()
-    log = EventLog(stream.read, salvage)
-    for line in framed:
-        log.take(line)
-    whole = ProcessResult(
-        ended=process.ended,
-        exit_code=process.exit_code,
-        signal=process.signal,
-        unterminated=rest,
-        stdin_complete=True,
-    )
+    log, whole = taken(FOLDER / f"{name}.jsonl", StreamReader(stream.read, salvage), process, cut)
     events = [*log.events]
     sessions = {event.session_id for event in events if isinstance(event, SessionStarted)}
     if process.ended is Ended.EXITED and sessions:
@@ -99,10 +86,6 @@ def replay(
         events += compare(export, session=sessions.pop(), agent="probe", model=model, stream=stream)
     events += [TurnStarted(), TurnCompleted(stream.usage)] if stream.unanswered else []
     return outcome_of(CallFacts(whole, events, model, 0, kind), VOCABULARY)
-
-
-def exited(code: int) -> ProcessResult:
-    return ProcessResult(ended=Ended.EXITED, exit_code=code, stdin_complete=True)
 
 
 def test_every_recording_has_an_expectation() -> None:
@@ -150,13 +133,7 @@ def test_the_same_stream_ended_by_anyone_else_is_invalid(name: str) -> None:
 
 def test_no_beginning_of_a_good_stream_is_a_success() -> None:
     """P6 F15: cut anywhere, even at the end of a line, it does not count; whole it does."""
-    size = len((FOLDER / "text.jsonl").read_bytes())
-
-    endings = [replay("text", exited(0), cut=cut).ending for cut in range(size + 1)]
-
-    assert endings[0] == "no_answer"
-    assert set(endings[1:-1]) == {"stream_invalid"}
-    assert endings[-1] == "success"
+    every_beginning(FOLDER / "text.jsonl", lambda cut: replay("text", exited(0), cut=cut))
 
 
 @pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if expected.exit_code == 0])

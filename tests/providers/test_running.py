@@ -23,7 +23,8 @@ from skill_effectiveness.providers.command_line import (
     Told,
 )
 from tests.support.fake_program import write_fake
-from tests.support.small_adapter import Place, Small, codes
+from tests.support.provider_calls import codes
+from tests.support.small_adapter import Place, Small
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from skill_effectiveness.providers import UNKNOWN_USAGE, Usage
+from skill_effectiveness.providers.usage import counter, price
 
 
 def test_nothing_told_is_nothing_known() -> None:
@@ -32,3 +33,16 @@ def test_what_was_told_stays() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         usage.input_tokens = 4  # type: ignore[misc]
     assert (usage.input_tokens, usage.output_tokens, usage.cost_units) == (3, None, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "tokens", "cost"),
+    [
+        (0, 0, None), (7, 7, 7.0), (-1, None, None), (0.5, None, 0.5), (0.0, None, None), (-0.5, None, None),
+        (True, None, None), ("7", None, None), (None, None, None), ([7], None, None),
+    ],
+)  # fmt: skip
+def test_what_a_program_told(value: object, tokens: int | None, cost: float | None) -> None:
+    """P8 F39 F40: a zero of tokens is told, a cost of zero is that of a model without a price."""
+    assert counter(value) == tokens
+    assert price(value) == cost

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from skill_effectiveness.evidence.canonical import digest_bytes
+from skill_effectiveness.evidence.faults import FileCode, FileError
+from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection, RecordingFs
 from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.evidence.tree import digest_tree
 from skill_effectiveness.protocol.gates import Budgets
@@ -21,13 +24,14 @@ from skill_effectiveness.studies.spending import consumed
 from skill_effectiveness.studies.state import AttemptState
 from skill_effectiveness.studies.study_file import Isolation
 from skill_effectiveness.studies.words import Arm, Audit, EndClass, Network, Sandbox
-from tests.support.private import listing, out_root, wrong_modes
+from tests.support.private import content, listing, out_root, wrong_modes
 from tests.support.study_runs import MODEL, result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from skill_effectiveness.evidence.fsdoubles import Step
     from skill_effectiveness.studies.agent import AttemptResult
 
 DIGEST = "sha256:" + "0" * 64
@@ -84,6 +88,105 @@ def test_what_an_attempt_leaves(folders: AttemptFolders, tmp_path: Path) -> None
     kept = AttemptState(1, made.order_digest, "t", EndClass.COMPLETED, None, made.tree)
     held = folders.files(7, kept)
     assert {entry.path: held.blob(entry) for entry in held.tree.files} == FILES
+
+
+def recorded(tmp_path: Path, prepare: Callable[[AttemptFolders], object] = lambda _held: None) -> list[Step]:
+    """The steps of publishing one attempt."""
+    fs = RecordingFs(RealFs())
+    with out_root(tmp_path, fs) as root:
+        held = AttemptFolders(root)
+        prepare(held)
+        fs.steps.clear()
+        held.publish(order(), result(stream=b"{}\n"), (EndClass.COMPLETED, None), TIMES)
+        held.close()
+    return fs.steps
+
+
+def test_everything_is_durable_before_the_exit_is_there(tmp_path: Path) -> None:
+    """S23 E53: the folder appears with all of it, and each file and folder is synced once."""
+    steps = recorded(tmp_path)
+    place = tmp_path / "root/attempts"
+    renamed = [step for step in steps if step.operation == "rename"]
+    assert [step.target for step in renamed] == [str(place / "7/a1")]
+    assert [step.operation for step in steps[steps.index(renamed[0]) :]] == ["rename", "fsync_dir"]
+    synced = [
+        step.path.replace(renamed[0].path, str(place / "7/a1")) for step in steps if "fsync" in step.operation
+    ]
+    assert sorted(synced) == [
+        str(place / path)
+        for path in (
+            "", "7", "7/a1", "7/a1/collected", "7/a1/collected/deep", "7/a1/collected/deep/er.txt",
+            "7/a1/collected/note.txt", "7/a1/exit.json", "7/a1/stream.jsonl", "7/a1/tree.json",
+        )
+    ]  # fmt: skip
+    created = [step.path for step in steps if step.operation == "create_exclusive"]
+    assert created[-1].endswith("/exit.json")
+
+
+def test_a_folder_that_was_there_gets_its_exit_last(folders: AttemptFolders, tmp_path: Path) -> None:
+    """S23: what a run that was killed put there is completed, name by name."""
+    folders.publish(order(), result(), (EndClass.COMPLETED, None), TIMES)
+    place = tmp_path / "root/attempts/7/a1"
+    for name in ("exit.json", "collected/note.txt"):
+        (place / name).unlink()
+    steps = recorded(tmp_path)
+    linked = [step.target.removeprefix(f"{place}/") for step in steps if step.operation == "link"]
+    assert linked == ["collected/note.txt", "stream.jsonl", "exit.json"]
+    assert [step.path for step in steps[-2:]] == [str(place), str(place.parent)]
+    assert {step.operation for step in steps[-2:]} == {"fsync_dir"}
+    assert folders.found(7, started()) is not None
+
+
+def test_publishing_again_changes_nothing(folders: AttemptFolders, tmp_path: Path) -> None:
+    """S31 E20: the same attempt may come twice; another under its number is refused."""
+    first = folders.publish(order(), result(), (EndClass.COMPLETED, None), TIMES)
+    before = content(tmp_path / "root")
+    assert folders.publish(order(), result(), (EndClass.COMPLETED, None), TIMES) == first
+    assert content(tmp_path / "root") == before
+    with pytest.raises(FileError) as caught:
+        folders.publish(order(), result(stream=b"{}"), (EndClass.CRASHED, None), TIMES)
+    assert caught.value.code is FileCode.EXISTS_DIFFERENT
+    assert (tmp_path / "root/attempts/7/a1/exit.json").read_bytes() == before["attempts/7/a1/exit.json"]
+
+
+@pytest.mark.parametrize("nth", range(1, 5))
+@pytest.mark.parametrize("operation", ["fsync", "fsync_dir", "create_exclusive", "mkdir"])
+def test_a_full_disk_leaves_no_attempt_and_the_same_call_succeeds(
+    tmp_path: Path, operation: str, nth: int
+) -> None:
+    """E22 S23: whichever file or folder could not be made or synced."""
+    out_root(tmp_path).close()
+    with out_root(tmp_path) as root:
+        AttemptFolders(root).close()
+    fs = FaultFs(RealFs(), Injection(operation, errno.ENOSPC, nth=nth))
+    with out_root(tmp_path, fs) as root:
+        held = AttemptFolders(root)
+        with pytest.raises(FileError) as caught:
+            held.publish(order(), result(), (EndClass.COMPLETED, None), TIMES)
+        assert caught.value.code is FileCode.NO_SPACE
+        assert held.found(7, started()) is None
+        made = held.publish(order(), result(), (EndClass.COMPLETED, None), TIMES)
+        assert held.found(7, started()) == made
+        held.close()
+    assert listing(tmp_path / "root/attempts/7") == ["a1"]
+
+
+def test_an_exit_that_is_found_is_made_durable(folders: AttemptFolders, tmp_path: Path) -> None:
+    """E53: whoever put it there may have died between the rename and the sync."""
+    folders.publish(order(), result(), (EndClass.COMPLETED, None), TIMES)
+    fs = RecordingFs(RealFs())
+    with out_root(tmp_path, fs) as root:
+        held = AttemptFolders(root)
+        assert held.exit_of(7, started()) is not None
+        assert fs.steps == []
+        assert held.found(7, started()) is not None
+        held.close()
+    place = tmp_path / "root/attempts"
+    assert [(step.operation, step.path) for step in fs.steps] == [
+        ("fsync_dir", str(place)),
+        ("fsync_dir", str(place / "7")),
+        ("fsync_dir", str(place / "7/a1")),
+    ]
 
 
 def test_an_attempt_without_its_exit_never_ended(folders: AttemptFolders, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ ONE_REVIEWER = "reviewers:\n  - {licence: r.json, executable: null}"
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PASS, FAIL, ABSENT = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.ABSENT
 TASK = "tasks/note-amber"
+SETTINGS = "settings:\n    base_rate: 0.4\n    task_sd: 0.1\n    effect: 0.4"
+"""Those of the simulated agent of the example, which a real one has no use for."""
 
 
 def report(study: Path, *, allow_missing_oracle: bool = False) -> CheckReport:
@@ -91,6 +93,7 @@ class TestTheStudy:
             edits = {
                 "provider: simulated": f"provider: {provider}",
                 "executable: null": "executable: /bin/true",
+                SETTINGS: "settings: {}",
             }
             found = report(study(tmp_path / provider, {}, **edits))
             assert told in failed(found)[CheckName.DRIVER]
@@ -102,6 +105,7 @@ class TestTheStudy:
         edits = {
             "provider: simulated": "provider: codex",
             "executable: null": "executable: /bin/true",
+            SETTINGS: "settings: {}",
             "study: {tokens: null, wall_time_seconds: null, tool_calls: null, cost_units: null}": (
                 "study: {tokens: null, wall_time_seconds: null, tool_calls: null, cost_units: 3}"
             ),
@@ -235,6 +239,7 @@ class TestLicences:
         edits = {
             "provider: simulated": "provider: codex",
             "executable: null\n  model": "executable: /bin/true\n  model",
+            SETTINGS: "settings: {}",
             "{licence: r.json, executable: null}": "{licence: r.json, executable: /bin/true}",
         }
         told = failed(self.check(tmp_path, SIMULATED, edits=edits))[CheckName.LICENCES]

@@ -43,3 +43,14 @@ def test_everything_that_can_be_asked_for() -> None:
     assert (held.budgets.study.tokens, held.budgets.study.cost_units) == (1_000, 2.5)
     assert (held.samples, held.isolation.sandbox) == (5, Sandbox.BUBBLEWRAP)
     assert (held.arms.full.skills, held.isolation.network) == (('a "skill": #1',), Network.PROVIDER)
+
+
+def test_prices_of_the_model() -> None:
+    """S10 F39: under the name of the model that is asked for; without any, no settings."""
+    price = {"input": "1.25", "output": "10", "reasoning": "12.5"}
+    order = QuickOrder("/s/x", "/t", "codex", "/usr/bin/codex", "m-1", cost_units=2, price=price)
+    stated = read_study(quick_study(order)).price()
+    assert stated is not None
+    assert (str(stated.input), str(stated.output), str(stated.reasoning)) == ("1.25", "10", "12.5")
+    plain = QuickOrder("/s/x", "/t", "codex", "/usr/bin/codex", "m-1")
+    assert read_study(quick_study(plain)).driver.settings == {}

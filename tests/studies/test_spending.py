@@ -73,4 +73,22 @@ def test_silence_after_work_costs_the_trials_budget() -> None:
     spending.add(EndClass.TIMEOUT, Usage())
     assert spending.exhausted(budget(tokens=1_000)) == "tokens"
     assert spending.exhausted(budget(cost_units=2)) == "cost_units"
-    assert spending.exhausted(budget(tool_calls=1)) is None
+    assert spending.exhausted(budget(tokens=1_001)) is None
+
+
+@pytest.mark.parametrize("ended", ["completed", "no_answer", "refused", "timeout", "limit", "void"])
+def test_silence_without_a_limit_of_the_trial_is_the_end_of_a_limited_study(ended: str) -> None:
+    """F39 F40: nobody knows what it cost, so nothing of the limit is known to be left."""
+    spending = Spending(budget())
+    spending.add(EndClass(ended), USED.model_copy(update={"cost_units": None}))
+    assert spending.exhausted(budget()) is None
+    assert spending.exhausted(budget(tokens=101, tool_calls=3)) is None
+    assert spending.exhausted(budget(cost_units=1_000_000)) == "cost_units"
+
+
+@pytest.mark.parametrize("ended", ["provider_error", "interrupted", "crashed"])
+def test_silence_of_who_may_not_have_worked_costs_nothing(ended: str) -> None:
+    """F40: a program that did not come so far is no reason to stop a study."""
+    spending = Spending(budget())
+    spending.add(EndClass(ended), Usage())
+    assert spending.exhausted(budget(cost_units=1)) is None

@@ -11,7 +11,7 @@ import pytest
 from skill_effectiveness.evidence.yaml12 import read_yaml
 from skill_effectiveness.studies.errors import StudyCode
 from skill_effectiveness.studies.example import example_files
-from skill_effectiveness.studies.study_file import StudyFileError, read_study
+from skill_effectiveness.studies.study_file import StudyFile, StudyFileError, read_study
 from skill_effectiveness.studies.words import Arm, EndClass, Rule
 
 if TYPE_CHECKING:
@@ -281,3 +281,43 @@ def test_rules_are_whole() -> None:
     assert rules[EndClass.TIMEOUT] is Rule.GRADED
     assert rules[EndClass.INTERRUPTED] is Rule.RERUN
     assert len(rules) == 7
+
+
+class TestTheSettingsOfAProgram:
+    """Prices, and nothing else."""
+
+    def read(self, settings: object) -> StudyFile:
+        study = value()
+        study["driver"] |= {"provider": "codex", "executable": "/bin/true", "settings": settings}
+        study["reviewers"] = []
+        study["outcome"] = {"primary": "reward"}
+        return read_study(json.dumps(study).encode())
+
+    def test_prices_of_a_model(self) -> None:
+        """S8 S10: of the very model that is asked for; numbers and texts alike."""
+        model = value()["driver"]["model"]
+        prices = {model: {"input": 1.25, "output": "10"}, "another": {"input": 1, "output": 1}}
+        price = self.read({"prices": prices}).price()
+        assert price is not None
+        assert (str(price.input), str(price.output), price.cached_input) == ("1.25", "10", None)
+        assert self.read({"prices": {"another": {"input": 1, "output": 1}}}).price() is None
+        assert self.read({}).price() is None
+        assert read_study(json.dumps(value()).encode()).price() is None
+
+    @pytest.mark.parametrize(
+        ("settings", "pointer"),
+        [
+            ({"base_rate": 0.4}, "/driver/settings/base_rate"),
+            ({"price": {}}, "/driver/settings/price"),
+            ({"prices": []}, "/driver/settings/prices"),
+            ({"prices": {"m": {"input": 1}}}, "/driver/settings/prices/m/output"),
+            ({"prices": {"m": {"input": 0, "output": 1}}}, "/driver/settings/prices/m/input"),
+            ({"prices": {"m": {"input": 1, "output": "ten"}}}, "/driver/settings/prices/m/output"),
+            ({"prices": {"m": {"input": 1, "output": 1, "image": 1}}}, "/driver/settings/prices/m/image"),
+        ],
+    )
+    def test_everything_else_is_refused(self, settings: object, pointer: str) -> None:
+        """S8: at its place; nothing that is written down is passed over."""
+        with pytest.raises(StudyFileError) as refused:
+            self.read(settings)
+        assert [fault.pointer for fault in refused.value.faults] == [pointer]

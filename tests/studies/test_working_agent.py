@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from skill_effectiveness.protocol.event_rows import Unverifiable
+from skill_effectiveness.providers import CallOutcome, CodexProvider
+from skill_effectiveness.studies.endings import blocks
+from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.file_trees import EntryKind, HeldTree
+from skill_effectiveness.studies.frozen import read_frozen_study
 from skill_effectiveness.studies.state import AttemptState, SlotState
-from skill_effectiveness.studies.words import EndClass, GradeState
+from skill_effectiveness.studies.words import Arm, EndClass, GradeState
 from tests.support.working_studies import SKILL, working
 
 pytestmark = pytest.mark.slow
@@ -150,3 +155,75 @@ def test_it_waits_longer_after_each_provider_error() -> None:
     with working("answer()") as held:
         waits = [held.agent.wait_before(SlotState(1, tuple(map(failed, range(1, n + 1))))) for n in (0, 1, 2)]
     assert waits == [0.0, 2.0, 4.0]
+
+
+def test_what_is_started_is_held_against_what_was_frozen() -> None:
+    """S35 F33: a typed stop of the run; nothing was asked, nothing is graded, and no value comes of it."""
+    with working(WORKS) as held:
+        orders = {arm: held.order(arm) for arm in ("full", "off")}
+        launches = {arm: str(order.driver["launch"]) for arm, order in orders.items()}
+        assert launches == {str(arm): digest for arm, digest in held.study.frozen().launches.items()}
+        assert launches["full"] != launches["off"]
+        driver = dict(orders["full"].driver) | {"launch": launches["off"]}
+        found = held.attempt("full", driver=driver)
+        assert held.left == []
+    assert (found.ended, found.detail, found.files) == (EndClass.CRASHED, "launch_differs", None)
+    assert blocks(found.ended, found.detail)
+    assert found.stream is None
+
+
+def test_a_frozen_launch_that_was_edited_is_found() -> None:
+    """S16 S35: the manifests know of it, and the plan of them."""
+    with working("answer()") as held:
+        plan, data = held.study.plan, held.study.root.read("frozen.json")
+        frozen = read_frozen_study(data, plan)
+        assert set(frozen.launches) == {Arm.OFF, Arm.FULL}
+        one, other = frozen.launches[Arm.OFF], frozen.launches[Arm.FULL]
+        for launches in ({Arm.OFF: other, Arm.FULL: other}, {Arm.OFF: one}, {}):
+            edited = replace(frozen, launches=launches).line()
+            with pytest.raises(StudyError) as refused:
+                read_frozen_study(edited, plan)
+            assert (refused.value.code, refused.value.where) == (
+                StudyCode.PLAN_CHANGED,
+                "frozen.json/launches",
+            )
+        with pytest.raises(StudyError):
+            read_frozen_study(data.replace(one.encode(), b"sha256:none"), plan)
+
+
+PRICED = {"settings: {}": 'settings: {prices: {fake-model: {input: 2, cached_input: "0.5", output: 10}}}'}
+
+
+def test_what_an_attempt_cost_by_stated_prices() -> None:
+    """F39 F40: a thousand tokens at 2, 200 at 0.5 and 34 at 10, for a million; unknown without prices."""
+    with working("answer()", edits=PRICED) as held:
+        order = held.order("off")
+        found = held.attempt("off")
+    assert order.driver["price"] == {"input": "2", "cached_input": "0.5", "output": "10", "reasoning": None}
+    assert found.usage.cost_units == pytest.approx((1000 * 2 + 200 * 0.5 + 34 * 10) / 1_000_000, rel=1e-12)
+    assert (found.usage.tool_calls, found.detail) == (None, None)
+    with working("answer()") as held:
+        assert held.attempt("off").usage.cost_units is None
+
+
+def test_an_attempt_whose_tokens_nobody_told_has_no_cost() -> None:
+    """F40: unknown is not nothing."""
+    with working("say(thread, turn, said, {'type': 'turn.completed', 'usage': {}})", edits=PRICED) as held:
+        assert held.attempt("off").usage.cost_units is None
+
+
+@pytest.mark.parametrize(("told", "detail"), [(0.00244, None), (0.5, "cost_differs")])
+def test_a_told_cost_goes_before_a_stated_price(
+    monkeypatch: pytest.MonkeyPatch, told: float, detail: str | None
+) -> None:
+    """F39: and that the two are not the same is recorded."""
+
+    def priced(outcome: CallOutcome) -> CallOutcome:
+        return replace(outcome, usage=replace(outcome.usage, cost_units=told))
+
+    work = CodexProvider.work
+    monkeypatch.setattr(CodexProvider, "work", lambda *given, **named: priced(work(*given, **named)))
+    with working("answer()", edits=PRICED) as held:
+        found = held.attempt("off")
+    assert (found.ended, found.detail) == (EndClass.COMPLETED, detail)
+    assert found.usage.cost_units == told

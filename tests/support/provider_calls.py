@@ -7,11 +7,15 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import psutil
+
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.providers import JudgeCall
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from skill_effectiveness.providers import CallOutcome
 
 SCHEMA = {
     "type": "object",
@@ -34,6 +38,13 @@ SCHEMA = {
 }
 
 ANSWER = '{"judgments":[{"case":"case-01","verdict":"tie"},{"case":"case-02","verdict":"B win"}]}'
+
+
+def same_answer(prompt: str) -> str:
+    """A model that says the same whatever it is asked."""
+    del prompt
+    return ANSWER
+
 
 THREAD: dict[str, object] = {"type": "thread.started", "thread_id": "01a22c67-4f17-7e10-9157-503a84adda3b"}
 TURN: dict[str, object] = {"type": "turn.started"}
@@ -80,3 +91,16 @@ def question(
 def left_behind(around: Surroundings) -> list[str]:
     """What lies in the temporary folder of these surroundings."""
     return os.listdir(around.environ["TMPDIR"])  # noqa: PTH208 - names are all that is asked for
+
+
+def codes(outcome: CallOutcome) -> list[str]:
+    """The codes of its warnings."""
+    return [warning.code.value for warning in outcome.warnings]
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -150,8 +150,3 @@ class Place:
                 )
         nothing_left(self.around)
         return outcome
-
-
-def codes(outcome: CallOutcome) -> list[str]:
-    """The codes of its warnings."""
-    return [warning.code.value for warning in outcome.warnings]

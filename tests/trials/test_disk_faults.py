@@ -52,7 +52,7 @@ def test_preparing(number: int) -> None:
         assert not list(place.root.rglob("*.new"))
         if not fs.injections[0].hits:
             break
-    assert steps >= 25
+    assert steps >= 20
 
 
 @pytest.mark.parametrize("number", ERRORS)

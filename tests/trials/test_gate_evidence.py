@@ -605,7 +605,9 @@ class TestTiers:
         assert result.evidence_source is EvidenceSource.NONE
         assert result.decision.next_action is NextAction.PERSIST
 
-    @pytest.mark.parametrize("provider", ["simulated", "none", "Simulated", " NONE\t"])
+    @pytest.mark.parametrize(
+        "provider", ["simulated", "none", "Simulated", " NONE\t", "simulated\u200b", "s\u0456mulated"]
+    )
     def test_a_simulated_agent_makes_a_synthetic_run(self, tmp_path: Path, provider: str) -> None:
         """T64: however well its trials look, and however the word is written."""
         pilot = Pilot(tmp_path, provider=provider)

@@ -84,6 +84,9 @@ TEXTS = {
     "Profile-Full": LeakKind.ARM_ID,
     "profile_full": LeakKind.ARM_ID,
     "profileFull": LeakKind.ARM_ID,
+    "the answer of profile-\n  full": LeakKind.ARM_ID,
+    "> made by profile-\r\n> full": LeakKind.ARM_ID,
+    "Done." + "".join(chr(0xE0000 + ord(letter)) for letter in "profile-full"): LeakKind.ARM_ID,
     "**profile**-full": LeakKind.ARM_ID,
     "--profile-off": LeakKind.ARM_ID,
     "run/profile-off/sample-001": LeakKind.ARM_ID,
@@ -145,6 +148,7 @@ class TestOrdinaryWords:
             "ccl skills are nice, accl-skill",
             "the oldest caller, then change one file",
             "reference oracle control placebo off full S 1 S-1",
+            "I read the profile.\nFull details are below: a profile - full of them.",
         ],
     )
     def test_do_not_trip(self, text: str) -> None:

@@ -27,7 +27,14 @@ DISGUISES = {
     "struck through": "p\u0336r\u0336ofile-full",
     "cyrillic": "\u0440r\u043efil\u0435-full",
     "greek": "\u03c1r\u03bffile-full",
+    "strokes": "pr\u00f8f\u0268\u0142e-ful\u0142",
+    "hooks": "p\u027eo\u0192ile-full",
+    "lisu": "\ua4d1\ua4e3\ua4f3\ua4dd\ua4f2\ua4e1\ua4f0-full",
+    "cherokee": "\u13e2rofi\u13dee-full",
+    "outlined": "".join(chr(0x1CCD6 + ord(letter) - ord("A")) for letter in "PROFILE") + "-full",
     "dash": "profile\u2013full",
+    "bullet": "profile\u2043full",
+    "double hyphen": "profile\u30a0full",
     "no-break hyphen": "profile\u2011full",
     "zero width": "pro\u200bfi\u200cle\u200d-\u2060full\ufeff",
     "soft hyphen": "pro\u00adfile-full",
@@ -80,6 +87,16 @@ class TestDisguises:
         """T32: the second reading takes them as white space."""
         first, second, *_ = readings("always\u200bwrite\u200btests")
         assert (first.folded, second.folded) == ("alwayswritetests", "always write tests")
+
+    def test_tag_characters_are_shown(self) -> None:
+        """T32: they spell what a model reads and nobody sees; in the other readings they are nothing."""
+        hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "%70rofile-full")
+        text = f"Done.{hidden}"
+        *others, shown = readings(text)
+        assert [reading.folded for reading in others] == ["done.", "done." + " " * len(hidden)] * 2
+        assert shown.folded == "done.profile-full"
+        at = shown.folded.index(NAME)
+        assert shown.span(at, at + len(NAME)) == (5, len(hidden))
 
     def test_escaped_white_space_separates(self) -> None:
         """T32: JSON within a text does not glue words together."""

@@ -1,18 +1,21 @@
 """Trials in the hands of chance: preparing, checkpoints, breaches, crashes, power losses, moves, tampering.
 
-By default a few histories are tried, so that the suite stays fast. Ten thousand steps are run by
+By default a few histories are tried, so that the suite stays fast. So many steps as are asked for, and the
+count of each kind on the screen, are had by
 
-    TRIAL_EXAMPLES=260 python -m pytest tests/trials/test_trial_machine.py -q -n 0
+    TRIAL_STEPS=10000 python -m pytest tests/trials/test_trial_machine.py -q -n 0 -s
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -38,8 +41,10 @@ from tests.support.trials import SAFE, Json, Place, cursor, order, put, put_line
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.fsops import FileSystem
 
-EXAMPLES = int(os.environ.get("TRIAL_EXAMPLES", "12"))
+EXAMPLES = 12
 STEPS = 40
+WANTED = int(os.environ.get("TRIAL_STEPS", "0"))
+"""Steps that are carried out at least; 0 for as many as the default examples come to."""
 OPEN = ("prepared", "running", "interim-budget-stop")
 TAINTED = ("contaminated", "failed")
 ACTIONS = ("prepare", "running", "interim-budget-stop", "completed", "breached", *TAINTED)
@@ -88,7 +93,13 @@ class Known:
 
 
 class TrialMachine(RuleBasedStateMachine):
-    """A store with four samples and what is known about them."""
+    """A store with four samples and what is known about them.
+
+    Attributes:
+        tally: steps carried out by all machines, by kind; what hypothesis drew and could not use is none.
+    """
+
+    tally: ClassVar[Counter[str]] = Counter()
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,6 +161,7 @@ class TrialMachine(RuleBasedStateMachine):
     def act(self, sample: int, action: str, *, blindly: bool) -> None:
         """What the model says happens, happens."""
         action = self.meant(sample, action, blindly=blindly)
+        self.tally[action] += 1
         self.ready(sample, action)
         after, answer = self.known[sample].after(action)
         assert self.carry_out(sample, action) == answer
@@ -169,12 +181,15 @@ class TrialMachine(RuleBasedStateMachine):
             assert self.carry_out(sample, action, MortalFs(recording.fs, nth)) == answer
             recording.acknowledge(answer)
         except Died:
-            pass
+            self.tally["crash"] += 1
+        else:
+            self.tally[action] += 1
         promised = [what for _, what in recording._acknowledged]
         if pick is not None:
             chosen, promised = list(islice(recording.images(), pick + 1))[-1]
             shutil.rmtree(self.place.base)
             chosen.materialise(self.place.base)
+            self.tally["power loss"] += 1
         found = self.look(sample)
         assert found in ([after] if promised else [before, after])
         self.settle(sample, found)
@@ -196,6 +211,7 @@ class TrialMachine(RuleBasedStateMachine):
         """The store goes elsewhere; what it holds stays true."""
         if self.place.root.exists():
             self._moves += 1
+            self.tally["move"] += 1
             target = self.place.base / f"root-{self._moves}"
             self.place.root.rename(target)
             self.place.root = target
@@ -210,6 +226,7 @@ class TrialMachine(RuleBasedStateMachine):
         at = data.draw(st.integers(0, len(honest) - 1), label="at")
         if path.name == "trial.json" and not self._is_bound(honest, at):
             return
+        self.tally["tamper"] += 1
         changed = bytes([honest[at] ^ data.draw(st.integers(1, 255), label="with")])
         put(path, honest[:at] + changed + honest[at + 1 :])
         with self.place.open() as store, pytest.raises(TrialError):
@@ -242,12 +259,25 @@ class TrialMachine(RuleBasedStateMachine):
 def test_no_history_loses_or_doubles_a_completion() -> None:
     """E54: acknowledged states stay, completions are made once, every tampering is found."""
     run: Json = run_state_machine_as_test
-    run(
-        TrialMachine,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    TrialMachine.tally.clear()
+    done = 0
+    while done == 0 or done < WANTED:
+        run(
+            TrialMachine,
+            settings=settings(
+                max_examples=EXAMPLES,
+                stateful_step_count=STEPS,
+                deadline=None,
+                database=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+        done = steps(TrialMachine.tally)
+        if WANTED:
+            sys.stdout.write(f"\n{done} steps: {dict(TrialMachine.tally.most_common())}")
+            sys.stdout.flush()
+
+
+def steps(tally: Counter[str]) -> int:
+    """How many steps were carried out; losing power is a part of the step during which it happens."""
+    return tally.total() - tally["power loss"]

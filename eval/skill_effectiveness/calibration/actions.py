@@ -185,7 +185,9 @@ def finalize(envelope: Envelope, way: Doorway) -> FinalizeResult:
     _demand_manifest(manifest_hash, way)
     sample_ids = read_sample_ids(envelope.payload)
     with _artifact_root(envelope, way, PrivateRoot.open) as root, _crashes_kept(root, way):
-        loaded = finalization.finalize(root, sample_ids, manifest_hash, lock_wait=way.lock_wait)
+        loaded = finalization.finalize(
+            root, sample_ids, manifest_hash, lock_wait=way.lock_wait, published=way.cutoff.defer
+        )
     names = PAIR_NAMES[BankName.JUDGED]
     return FinalizeResult.model_validate(
         {
@@ -212,7 +214,12 @@ class _Spending:
         self._begun = False
 
     def begin(self) -> None:
-        """The record is about to be written."""
+        """The record is about to be written.
+
+        Raises:
+            Terminated: a signal has come before, and somebody swallowed it; nothing is spent.
+        """
+        self._way.cutoff.hear()
         self._begun = True
         self._way.cutoff.defer()
 

@@ -7,6 +7,8 @@ answered by `launch`.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -30,7 +32,7 @@ from skill_effectiveness.calibration.wire import (
 from skill_effectiveness.evidence import crash
 from skill_effectiveness.evidence.pointer import printable
 from skill_effectiveness.evidence.root import find_checkout
-from skill_effectiveness.evidence.signals import Cutoff, Terminated
+from skill_effectiveness.evidence.signals import TERMINATIONS, Cutoff, Terminated
 from skill_effectiveness.evidence.surroundings import Surroundings
 from skill_effectiveness.launch.faults import DriftError, LaunchError
 
@@ -45,6 +47,7 @@ _ACTIONS: Final[Mapping[Action, Callable[[Envelope, Doorway], Result]]] = {
     Action.SAMPLE: actions.sample,
     Action.FINALIZE: actions.finalize,
 }
+STDERR: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,10 @@ def main(started: Started) -> int:
         LaunchError: the request could not be read, or the answer not be sent.
     """
     cutoff = Cutoff()
+    # A signal is raised only where somebody waits for it.
+    cutoff.defer()
+    # One that a finalizer swallows is heard again before the call is spent; it has no traceback to show.
+    sys.unraisablehook = lambda _raised: None
     with cutoff.heard():
         around = replace(Surroundings.real(), environ=started.environ)
         way = Doorway(
@@ -80,15 +87,17 @@ def main(started: Started) -> int:
             tell=_tell,
         )
         answer = respond(lambda: started.wire.request(REQUEST_LIMIT), started.arguments, way)
-        cutoff.defer()
-        started.answer(answer.line)
+        before = cutoff.times
+        started.answer(answer.line, lambda: cutoff.times > before)
         if answer.told:
             _tell(answer.told)
+        # The exit code belongs to the answer that was given; nothing is left that a signal could stop.
+        signal.pthread_sigmask(signal.SIG_BLOCK, TERMINATIONS)
     return answer.exit_code
 
 
 def respond(read: Callable[[], bytes], arguments: Sequence[str], way: Doorway) -> Answer:
-    """Carry out one request and answer it, whatever it is.
+    """Carry out one request and answer it, whatever it is; from its end on a signal is only remembered.
 
     Args:
         read: gives the bytes of the request; not called when there are arguments.
@@ -98,21 +107,45 @@ def respond(read: Callable[[], bytes], arguments: Sequence[str], way: Doorway) -
     Raises:
         LaunchError: from `read`.
     """
-    heading = Heading()
+    asked = _Asked()
+    try:
+        way.cutoff.hear()
+        answer = _answer_of(read, arguments, way, asked)
+        way.cutoff.defer()
+    except Terminated as signalled:
+        # Only the first is ever raised, so this is not disturbed.
+        return _unforeseen(asked.heading, crash.record(signalled, way.around, checkout=way.checkout))
+    return answer
+
+
+class _Asked:
+    """What is known of the request in hand."""
+
+    def __init__(self) -> None:
+        self.heading = Heading()
+
+
+def _answer_of(read: Callable[[], bytes], arguments: Sequence[str], way: Doorway, asked: _Asked) -> Answer:
+    """The answer, unless a signal ends the request.
+
+    Raises:
+        LaunchError: from `read`.
+        Terminated: a signal came; nothing was spent, and a publication can be finished.
+    """
     try:
         _demand_no_arguments(arguments)
         request = read_request(read())
-        heading = heading_of(request)
+        asked.heading = heading_of(request)
         envelope = read_envelope(request)
-        line = answer_line(heading, _ACTIONS[envelope.action](envelope, way))
+        line = answer_line(asked.heading, _ACTIONS[envelope.action](envelope, way))
     except CalibrationError as refusal:
-        return _refused(heading, refusal.code, refusal.sentence)
+        return _refused(asked.heading, refusal.code, refusal.sentence)
     except UnforeseenError as unforeseen:
-        return _unforeseen(heading, unforeseen.told)
+        return _unforeseen(asked.heading, unforeseen.told)
     except LaunchError:
         raise
-    except (Exception, Terminated) as unforeseen:  # noqa: BLE001 - the boundary: one line, whatever happens
-        return _unforeseen(heading, crash.record(unforeseen, way.around, checkout=way.checkout))
+    except Exception as unforeseen:  # noqa: BLE001 - the boundary: one line, whatever happens
+        return _unforeseen(asked.heading, crash.record(unforeseen, way.around, checkout=way.checkout))
     return Answer(line, Status.OK.exit_code)
 
 
@@ -148,8 +181,9 @@ def current_manifest(started: Started) -> Mapping[str, object]:
 
 def _tell(told: str) -> None:
     """Say it to people; that nobody listens changes nothing about the answer."""
+    # Not the text stream, which a process that was started without a stderr does not have.
     with suppress(OSError):
-        sys.stderr.write(f"{printable(told)}\n")
+        os.write(STDERR, f"{printable(told)}\n".encode("utf-8", "backslashreplace"))
 
 
 def _refused(heading: Heading, code: CalibrationCode, sentence: str) -> Answer:

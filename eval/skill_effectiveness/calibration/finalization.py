@@ -42,11 +42,12 @@ from skill_effectiveness.evidence.faults import EvidenceError, FileCode, RootCod
 from skill_effectiveness.evidence.pair import Member, pending_name, publish_pair
 from skill_effectiveness.evidence.signals import Terminated
 from skill_effectiveness.evidence.strict import Profile, read_json
+from skill_effectiveness.execution import never
 from skill_effectiveness.protocol.errors import ProtocolError
 from skill_effectiveness.protocol.words import BankName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from skill_effectiveness.calibration.models import Record
     from skill_effectiveness.calibration.sample_set import AnsweredSample
@@ -96,6 +97,7 @@ def finalize(
     runtime_manifest_hash: str,
     *,
     lock_wait: float = LOCK_WAIT_SECONDS,
+    published: Callable[[], object] = never,
 ) -> LoadedCalibration:
     """Publish the pair of a root, or finish publishing it.
 
@@ -104,6 +106,7 @@ def finalize(
         sample_ids: 2 to 5 different ids, exactly those of the root; runs keep their order.
         runtime_manifest_hash: the current one, which the samples have to be bound to.
         lock_wait: seconds to wait for another process that uses the root.
+        published: called when the pair lies there and only the end of the publication is left to be noted.
 
     Returns:
         The published pair.
@@ -123,7 +126,7 @@ def finalize(
         _demand_own_sessions(root, answered)
         pair = _pair(answered, inputs)
         try:
-            _Finalization(root, answered, pair, inputs).run()
+            _Finalization(root, answered, pair, inputs).run(published)
         except (EvidenceError, Terminated) as error:
             told = error if isinstance(error, EvidenceError) else "a signal cut it off."
             raise CalibrationError(
@@ -298,7 +301,7 @@ class _Finalization:
             "published_pair_hash": pair.hash,
         }
 
-    def run(self) -> None:
+    def run(self, published: Callable[[], object]) -> None:
         """Look, take the step, look again; every step leads to a later one."""
         steps = {
             Step.BEGIN: self._begin,
@@ -308,6 +311,8 @@ class _Finalization:
         }
         for _ in Step:
             step = next_step(self._look())
+            if step is Step.CONFIRM:
+                published()
             steps[step]()
             if step is Step.CONFIRM:
                 return

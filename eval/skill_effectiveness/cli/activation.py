@@ -37,24 +37,27 @@ app = typer.Typer(
 _LIMIT: Final = 67_108_864
 
 BundlePath = Annotated[Path, typer.Option(help="Folder of the bundle.", metavar="B")]
-Pub = Annotated[Path, typer.Option(help="Public key file of the signer.")]
+Pub = Annotated[Path, typer.Option(help="Public key file of the signer of the bundle.")]
 RecordFile = Annotated[Path, typer.Argument(help="Activation record.", metavar="F")]
 
 
 @app.command()
 def record(  # one parameter per option is what a command line is
     *,
-    results: Annotated[Path, typer.Option(help="The results that were used.", metavar="F")],
+    results: Annotated[
+        Path, typer.Option(help="The results that were used: report/results.json of the bundle.", metavar="F")
+    ],
     bundle: BundlePath,
     pub: Pub,
     reason: Annotated[str, typer.Option(help="What the verdict was used for.", metavar="T")],
-    out: Annotated[Path, typer.Option(help="Record to write, new.", metavar="F")],
+    out: Annotated[Path, typer.Option(help="File for the record, new.", metavar="F2")],
     as_json: AsJson = False,
 ) -> int:
     """Verify a bundle, then state that somebody used its verdict.
 
-    Exit 0: recorded. 1: the verdict did not pass, or these are not the bundle's results; nothing is written.
-    2: the results lack their limitations or were edited. 3: the study is by design not evaluated.
+    Nothing is written but with exit 0. Exit 0: recorded. 1: the bundle does not verify, its verdict did not
+    pass, or these are not its results. 2: the results lack their limitations or were edited. 3: the study is
+    by design not evaluated.
     """
     around = surroundings()
     given, told = claimed_results(read_public(around.fs, absolute(results), _LIMIT)), reason_of(reason)
@@ -94,7 +97,10 @@ def _judged(given: Results, found: StudyVerification) -> tuple[str, int]:
 
 @app.command()
 def show(file: RecordFile, *, as_json: AsJson = False) -> int:
-    """Print a record. Exit 2: it is none, was edited, or lacks the limitations."""
+    """Print a record.
+
+    Exit 0: printed. 2: it is none, was edited, or lacks the limitations.
+    """
     held = _read(file)
     items = [str(item) for item in held.coverage_limitations]
     values: dict[str, object] = {

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from skill_effectiveness.cli import screen
+from skill_effectiveness.cli.crash import kept_in
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - typer evaluates it
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
@@ -115,7 +116,10 @@ def plan(
 
 
 def _publish(out: Path, name: str, document: FrozenModel) -> None:
-    with PrivateRoot.create(absolute(out), RootKind.OUT, around=surroundings(), checkout=checkout()) as root:
+    with (
+        PrivateRoot.create(absolute(out), RootKind.OUT, around=surroundings(), checkout=checkout()) as root,
+        kept_in(root),
+    ):
         root.publish(name, dump_line(to_json(document)))
 
 

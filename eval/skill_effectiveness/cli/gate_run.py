@@ -10,10 +10,18 @@ from skill_effectiveness.calibration.inputs import load_inputs
 from skill_effectiveness.cli import crash, screen
 from skill_effectiveness.cli.boundary import ExitCode
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
+from skill_effectiveness.cli.named_files import naming
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.evidence.canonical import dump_line
 from skill_effectiveness.evidence.chunks import file_chunks
-from skill_effectiveness.evidence.faults import FileCode, FileError, RootCode, RootError, StrictError
+from skill_effectiveness.evidence.faults import (
+    EvidenceError,
+    FileCode,
+    FileError,
+    RootCode,
+    RootError,
+    StrictError,
+)
 from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.row_files import RowFile
@@ -111,7 +119,8 @@ def _expected(options: GateOptions) -> Expected:
 
 
 def _document(path: Path) -> JsonValue:
-    return read_json(read_public(surroundings().fs, absolute(path), _FILE_LIMIT), Profile.DOCUMENT)
+    with naming(path):
+        return read_json(read_public(surroundings().fs, absolute(path), _FILE_LIMIT), Profile.DOCUMENT)
 
 
 def _list(path: Path, name: str) -> list[JsonValue]:
@@ -132,9 +141,16 @@ def _rows(path: Path) -> Iterator[JsonValue]:
 
 
 def _write(root: PrivateRoot, found: Evaluated) -> None:
+    summary = None if found.facts is None else dump_line(to_json(summarise(found.facts, _machine_id())))
     root.publish(RESULT, dump_line(result_json(found.result)))
-    if found.facts is not None:
-        root.publish(SUMMARY, dump_line(to_json(summarise(found.facts, _machine_id()))))
+    if summary is None:
+        return
+    try:
+        root.publish(SUMMARY, summary)
+    except EvidenceError:
+        # Half of it would be taken for a verdict, and the command answers that there is none.
+        root.remove(RESULT)
+        raise
 
 
 def _machine_id() -> str | None:

@@ -13,6 +13,7 @@ from skill_effectiveness.cli.boundary import ExitCode
 from skill_effectiveness.cli.crash import kept_in
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - likewise
+from skill_effectiveness.cli.named_files import naming
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
 from skill_effectiveness.evidence.documents import parse
 from skill_effectiveness.evidence.fsops import read_public
@@ -63,8 +64,9 @@ def blind(  # one parameter per option is what a command line is
     where, and there is no judge file.
     """
     around = surroundings()
-    registry = parse_plan(read_json(_read(plan, around), Profile.DOCUMENT))
-    sides = [parse(BlindOutcome, _read(side, around), Profile.DOCUMENT) for side in (first, second)]
+    with naming(plan):
+        registry = parse_plan(read_json(_read(plan, around), Profile.DOCUMENT))
+    sides = [_side(path, around) for path in (first, second)]
     # What is not UTF-8 in a treatment cannot be said again, so it separates words like any other sign.
     texts = [_read(path, around).decode("utf-8", "replace") for path in treatment_text or ()]
     rules = LeakRules(owners=_owners(owner or ()), profile_texts=texts)
@@ -80,6 +82,11 @@ def blind(  # one parameter per option is what a command line is
     }
     screen.results(values, as_json=as_json)
     return ExitCode.DONE
+
+
+def _side(path: Path, around: Surroundings) -> BlindOutcome:
+    with naming(path):
+        return parse(BlindOutcome, _read(path, around), Profile.DOCUMENT)
 
 
 def _owners(named: Sequence[str]) -> Sequence[str]:

@@ -42,22 +42,26 @@ _TOLD: Final = {
 
 def provider_probe(  # one parameter per option is what a command line is
     *,
-    provider: Annotated[ProviderName, typer.Option(help="Whose command line.")],
-    model: Annotated[str, typer.Option(help="The exact model.")],
-    task_family: Annotated[TaskFamily, typer.Option(help="The task family whose row is written.")],
+    provider: Annotated[ProviderName, typer.Option(help="Whose command line; simulated has none.")],
+    model: Annotated[str, typer.Option(help="The exact model, as the program names it.")],
+    task_family: Annotated[
+        TaskFamily, typer.Option(help="The task family whose row of the matrix is written.")
+    ],
     out: Annotated[Path, typer.Option(help="New private folder, outside any checkout; one probe each.")],
     codex_path: Program = None,
     claude_path: Program = None,
     opencode_path: Program = None,
     kimi_path: Program = None,
     timeout_seconds: Annotated[
-        int, typer.Option(min=TIMEOUT_SECONDS[0], max=TIMEOUT_SECONDS[-1], help="For each session.")
+        int,
+        typer.Option(min=TIMEOUT_SECONDS[0], max=TIMEOUT_SECONDS[-1], help="Longest time for each session."),
     ] = 220,
     as_json: AsJson = False,
 ) -> None:
     """Tell one session a canary and ask another for it; two model calls, nothing else is sent.
 
-    Exit 0: probed, whatever was seen; neither outcome is a proof of isolation. 2: refused, or no report.
+    Exit 0: probed, whatever was seen; neither outcome is a proof of isolation. 2: refused, or no report. 130:
+    stopped by Ctrl-C. Once a session was asked, the folder takes no other probe.
     """
     around = surroundings()
     if provider is ProviderName.SIMULATED:

@@ -10,6 +10,7 @@ from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.door import absolute, surroundings
 from skill_effectiveness.cli.examination import Program  # noqa: TC001 - typer reads the annotations
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - likewise
+from skill_effectiveness.execution import ExecutableCode
 from skill_effectiveness.execution.programs import find_tool
 from skill_effectiveness.providers.doctor import Diagnosis, LoginState, ProgramState, diagnose, programs
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.surroundings import Surroundings
 
-app = typer.Typer(help="See which agent command lines can be asked here.", rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False, help="See which agent command lines can be asked here.", rich_markup_mode=None
+)
 
 _LOGINS: Final = {
     LoginState.FILE: "yes, by file",
@@ -27,6 +30,18 @@ _LOGINS: Final = {
     LoginState.UNUSABLE: "no: what is there is none",
     LoginState.NOT_SEEN: "none seen",
 }
+_FAULTS: Final[Mapping[str, str]] = {
+    ExecutableCode.MISSING: "there is nothing at its path; install it or correct the path",
+    ExecutableCode.NOT_REGULAR: "its path is that of a folder or device; name the program itself",
+    ExecutableCode.NOT_EXECUTABLE: "it may not be executed; name a program, or chmod +x it",
+    ExecutableCode.UNREADABLE: "its file cannot be read; give yourself the right to read it",
+    ExecutableCode.NO_VERSION: "asked for --version it did not print exactly one line and end well; "
+    "name the program itself, not a wrapper, and see that what it is started with (such as node) is on PATH",
+    ExecutableCode.NO_RESOURCES: "no process, memory or descriptor was left to look at it; try again",
+    ExecutableCode.NO_SESSION_FOLDERS: "no private folder can be made to ask it in; set TMPDIR to one",
+}
+"""What is wrong with a program that cannot be bound, and what to do."""
+_REPAIR: Final = "repair it or name another program"
 
 
 @app.callback()
@@ -34,7 +49,7 @@ def _group() -> None:
     """Keep `doctor` a word of its own while it is the only one."""
 
 
-@app.command()
+@app.command(short_help="Show what is here: program, login, proofs.")
 def doctor(
     *,
     codex_path: Program = None,
@@ -45,7 +60,8 @@ def doctor(
 ) -> None:
     """Show each command line that is named or on PATH: program, login, kinds of call, what can be proved.
 
-    No model is asked. Exit 0: shown, whatever was found. 2: refused.
+    A program is asked for its version and no model is asked anything. Exit 0: shown, whatever was found. 2: a
+    wrong option.
     """
     around = surroundings()
     named = {"codex": codex_path, "claude": claude_path, "opencode": opencode_path, "kimi": kimi_path}
@@ -62,7 +78,7 @@ def doctor(
     for one in present:
         if one.state is ProgramState.UNUSABLE:
             screen.complain(
-                f"{one.provider} cannot be asked ({one.fault}); repair it or name another program."
+                f"{one.provider} cannot be asked ({one.fault}): {_FAULTS.get(one.fault or '', _REPAIR)}."
             )
 
 

@@ -13,6 +13,7 @@ import typer
 from skill_effectiveness.cli import crash, screen
 from skill_effectiveness.cli.boundary import ExitCode
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
+from skill_effectiveness.cli.named_files import naming
 from skill_effectiveness.evidence.fsops import read_public
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.evidence.strict import Profile, read_json
@@ -58,7 +59,8 @@ def _gates(given: Path | None) -> PilotGates:
     frozen = load_gates(fs)
     if given is None:
         return frozen
-    return caller_gates(frozen, read_json(read_public(fs, absolute(given), FILE_LIMIT), Profile.DOCUMENT))
+    with naming(given):
+        return caller_gates(frozen, read_json(read_public(fs, absolute(given), FILE_LIMIT), Profile.DOCUMENT))
 
 
 def _show(result: SmokeResult) -> None:

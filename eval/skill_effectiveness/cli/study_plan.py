@@ -33,13 +33,13 @@ MissingOracle = Annotated[
 
 
 def init(
-    name: Annotated[str, typer.Argument(help="Name of the study, and of the folder to make.")],
+    name: Annotated[str, typer.Argument(help="Name of the study (a-z, 0-9, -), and of the folder to make.")],
     *,
     as_json: AsJson = False,
 ) -> int:
     """Write an example study into a new folder: simulated agent, real tasks and graders.
 
-    Exit 0: written. 2: the folder exists already.
+    Exit 0: written. 2: the folder exists already, or the name is none.
     """
     write_example(surroundings().fs, absolute(name), example_files(name))
     screen.results({"study": f"{name}/{STUDY_FILE}"}, as_json=as_json)
@@ -50,7 +50,8 @@ def init(
 def check(study: StudyPath, *, allow_missing_oracle: MissingOracle = False, as_json: AsJson = False) -> int:
     """Check a study with all that it names, and try out the scripts of its tasks.
 
-    Exit 0: every check passed. 1: one failed. 2: the study file cannot be used.
+    Where nothing else is wrong, the model of a real agent is asked one thing. Exit 0: every check passed. 1:
+    one failed. 2: the study file cannot be used.
     """
     around = surroundings()
     loaded = load_study(around.fs, study_path(study))
@@ -76,7 +77,7 @@ def check(study: StudyPath, *, allow_missing_oracle: MissingOracle = False, as_j
 def plan(
     study: StudyPath,
     *,
-    out: Annotated[Path, typer.Option(help="Private folder for the study, new.")],
+    out: Annotated[Path, typer.Option(help="Private folder for the study, new.", metavar="R")],
     key: Key = None,
     allow_missing_oracle: MissingOracle = False,
     ask: Ask = False,
@@ -85,8 +86,9 @@ def plan(
 ) -> int:
     """Check a study, freeze everything it is made of, and sign the plan.
 
-    Exit 0: planned, or planned before and still the same. 1: a check failed, nothing was written. 2: the
-    study file cannot be used, or the folder holds another plan.
+    The checks are those of check, its question to the model among them. Exit 0: planned, or planned before
+    and still the same. 1: a check failed, nothing was written. 2: the study file cannot be used, or the
+    folder holds another plan.
     """
     around = surroundings()
     loaded = load_study(around.fs, study_path(study))
@@ -111,7 +113,7 @@ def plan(
         screen.results(check_values(planned.report), as_json=as_json)
         tell_again("study", "check", study, *(("--allow-missing-oracle",) if allow_missing_oracle else ()))
         return ExitCode.NOT_PASSED
-    _warn(loaded, planned.plan.power.at_minimum_effect)
+    tell_power(planned.plan)
     screen.results(plan_values(planned.plan, out.name), as_json=as_json)
     tell_next("study", "run", out)
     return ExitCode.DONE
@@ -162,11 +164,11 @@ def tell_task(task_id: str) -> None:
     screen.complain(f"Trying out the scripts of task {task_id}.")
 
 
-def _warn(loaded: LoadedStudy, power: float) -> None:
-    """What a person should know before anything is paid."""
-    half = 0.5
+def tell_power(plan: StudyPlan) -> None:
+    """What a person should know of a plan before anything is paid."""
+    half, power = 0.5, plan.power.at_minimum_effect
     if power < half:
         screen.complain(
-            f"With {len(loaded.tasks)} tasks the least effect worth acting on would be found in "
+            f"With {len(plan.tasks)} tasks the least effect worth acting on would be found in "
             f"{power:.0%} of such studies only; add tasks."
         )

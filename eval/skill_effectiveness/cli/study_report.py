@@ -28,7 +28,11 @@ LONGEST_REASON: Final = 10_000
 
 Required = Annotated[
     Word | None,
-    typer.Option("--require", help="The word that must come out; another one is exit 1.", metavar="WORD"),
+    typer.Option(
+        "--require",
+        help=f"Must come out, another one is exit 1: {', '.join(Word)}.",
+        metavar="WORD",
+    ),
 ]
 
 

@@ -15,13 +15,18 @@ from skill_effectiveness.cli.door import surroundings
 from skill_effectiveness.cli.interruption import told_how_to_go_on
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - typer reads the annotations
 from skill_effectiveness.cli.next_step import tell_next
+from skill_effectiveness.cli.study_cluster import (
+    Cluster,
+    Jobs,
+    PlainTcp,
+    at_work,
+    read_crew,
+)
 from skill_effectiveness.cli.study_keys import state_root
 from skill_effectiveness.cli.study_progress import StudyProgress
 from skill_effectiveness.cli.study_status import StudyFolder, open_study, status_values
-from skill_effectiveness.studies.agents import bound_agent
-from skill_effectiveness.studies.executors import MOST_JOBS, thread_executor
 from skill_effectiveness.studies.halting import Halt
-from skill_effectiveness.studies.runner import RunOutcome, RunParts, RunStatus, run_study
+from skill_effectiveness.studies.runner import RunOutcome, RunStatus, run_study
 from skill_effectiveness.studies.state import Phase
 
 if TYPE_CHECKING:
@@ -36,7 +41,9 @@ _LOOK: Final = 1.0
 def run(
     folder: StudyFolder,
     *,
-    jobs: Annotated[int, typer.Option(min=1, max=MOST_JOBS, help="Attempts at a time.")] = 1,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
+    allow_plain_tcp: PlainTcp = False,
     as_json: AsJson = False,
 ) -> int:
     """Run a planned study, or what is left of it, and grade every trial.
@@ -44,18 +51,17 @@ def run(
     Ctrl-C once lets what runs finish and starts nothing more; twice ends it now. The same line goes on.
     Exit 0: complete. 1: blocked, the reason is named. 2: plan or input changed. 130: drained or stopped.
     """
-    halt = Halt()
+    halt, crew = Halt(), read_crew(jobs, cluster, plain=allow_plain_tcp)
     with (
         told_how_to_go_on(screen.complain, lambda: "the same line goes on."),
         state_root(surroundings()) as state,
         open_study(folder) as study,
         crash.kept_in(study.root),
-        thread_executor(jobs) as executor,
         StudyProgress(study.plan.name, study.plan.allocation.slots) as progress,
         draining(halt),
+        at_work(crew, study, state, halt, progress) as parts,
     ):
-        agent = bound_agent(study)
-        outcome = run_study(RunParts(study, state, agent, executor, jobs, halt, progress))
+        outcome = run_study(parts)
         reviewed = bool(study.plan.reviewers)
     code = _told(outcome, as_json=as_json)
     if outcome.status is RunStatus.COMPLETE:

@@ -15,6 +15,7 @@ from skill_effectiveness.cli.keys import AsJson, Ask, PassphraseFd  # noqa: TC00
 from skill_effectiveness.cli.next_step import tell_checker
 from skill_effectiveness.cli.study_keys import DEFAULT_KEY, Key, signer, state_root
 from skill_effectiveness.cli.study_status import StudyFolder, open_study
+from skill_effectiveness.cli.verify import demand_sealed
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.studies.bundle import prove as prove_trial
 from skill_effectiveness.studies.bundle import seal_study
@@ -35,8 +36,8 @@ def seal(  # one parameter per option is what a command line is
 ) -> int:
     """Copy the evidence of a reported study and sign all of it, with the key that sealed the plan.
 
-    No key, no private run order and no hidden test goes into the copy. Exit 0: sealed. 2: there is no report
-    yet, or the folder holds something else.
+    No key, no private run order and no hidden test goes into the copy. Exit 0: sealed, or sealed before and
+    still the same. 2: there is no report yet, another key sealed the plan, or the folder holds other things.
     """
     around = surroundings()
     with (
@@ -81,8 +82,9 @@ def prove(
 
     Exit 0: written. 2: the bundle is none, or holds no such trial.
     """
-    around = surroundings()
+    around, place = surroundings(), absolute(bundle)
+    demand_sealed(place, around.fs)
     with PrivateRoot.create(absolute(out), RootKind.OUT, around=around, checkout=checkout()) as target:
-        prove_trial(around.fs, absolute(bundle), trial, target)
+        prove_trial(around.fs, place, trial, target)
     screen.results({"proof": f"{out.name}/{INCLUSION}"}, as_json=as_json)
     return ExitCode.DONE

@@ -7,6 +7,7 @@ cannot be read is judged as what its name says.
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -42,19 +43,19 @@ _TYPES: Final[Mapping[PredicateType, type[BaseModel]]] = {
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(help="Sealed folder.")],
+    folder: Annotated[Path, typer.Argument(help="Sealed folder: of an examination, a bundle, or a proof.")],
     pub: Annotated[Path, typer.Option(help="Public key file of the signer.")],
     *,
     as_json: AsJson = False,
 ) -> int:
     """Check a sealed folder: of an examination, of a study, or the proof of one trial.
 
-    Exit 0: every check passed. 1: one failed. 2: no folder, seal or key to read, or a study that is not
-    sealed.
+    It needs no network. Exit 0: every check passed. 1: one failed. 2: no folder, seal or key to read, or a
+    study that is not sealed.
     """
     around = surroundings()
     place, key = absolute(folder), public_key(pub, around)
-    _demand_sealed(place, around.fs)
+    demand_sealed(place, around.fs)
     if is_of_a_study(place, around.fs):
         found = verify_bundle(place, key, fs=around.fs)
         told, passed = study_values(found), found.passed
@@ -67,8 +68,12 @@ def verify(
     return ExitCode.DONE if passed else ExitCode.NOT_PASSED
 
 
-def _demand_sealed(folder: Path, fs: FileSystem) -> None:
-    """Refuse the folder in which a study is run, which a person easily names instead of its bundle.
+def demand_sealed(folder: Path, fs: FileSystem) -> None:
+    """Refuse what a person easily names instead of a bundle: the study that it was made of, or any folder.
+
+    Args:
+        folder: as the person named it, absolute; one that is missing is told by whoever reads it.
+        fs: file operations.
 
     Raises:
         StudyError: `bundle_invalid`.
@@ -78,6 +83,12 @@ def _demand_sealed(folder: Path, fs: FileSystem) -> None:
         return
     if _exists(folder / PLAN, fs) and _exists(folder / PRIVATE, fs):
         sentence = "this is a study and no bundle; seal it first: run.py study seal R --out B."
+        raise StudyError(StudyCode.BUNDLE_INVALID, folder.name, sentence)
+    if _is_folder(folder, fs) and not any(_exists(folder / name, fs) for name in (OPENINGS, PLAN)):
+        sentence = (
+            f"there is neither {ENVELOPE} nor {SEAL} in this folder, so nothing was sealed here; name "
+            "the folder that study seal or study prove wrote, or an examination after reviewers seal."
+        )
         raise StudyError(StudyCode.BUNDLE_INVALID, folder.name, sentence)
 
 
@@ -107,6 +118,13 @@ def _exists(path: Path, fs: FileSystem) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+def _is_folder(path: Path, fs: FileSystem) -> bool:
+    try:
+        return stat.S_ISDIR(fs.lstat(None, str(path)).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def show_checks(checks: tuple[NumberedCheck, ...]) -> None:

@@ -5,9 +5,9 @@ Source: evidence.md, section 3. `dump` accepts plain `dict`, `list`, `str`, `boo
 `Decimal`, enum members and every other subclass, member names that are not text, texts with half a surrogate
 pair. A value that passes has exactly one byte form, so a digest over it means the value and nothing else.
 
-Two encoders stand behind it. Values without floats and with ASCII member names go through the C encoder of
-the standard library, which is proved equal by test; all others go through the `rfc8785` library, which is
-loaded only then.
+Three encoders stand behind it. Values without floats and with ASCII member names go through the C encoder of
+the standard library; those with floats of an everyday size are written here, value by value; both are proved
+equal by test. All others go through the `rfc8785` library, which is loaded only then.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from skill_effectiveness.evidence.pointer import Location, pointer_to
 from skill_effectiveness.evidence.strict import LARGEST_INTEGER, LONE_SURROGATE, MOST_FAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from skill_effectiveness.evidence.fsops import FileSystem
@@ -42,8 +42,11 @@ def dump(value: object) -> bytes:
         CanonicalError: with every reason why the value has no canonical form, at most 1,000; `where` is a
             JSON pointer.
     """
-    data = _dump_fast(value)
-    return _dump_slow(value) if data is None else data
+    for way in (_dump_fast, _dump_each):
+        data = way(value)
+        if data is not None:
+            return data
+    return _dump_slow(value)
 
 
 def dump_plain(value: object) -> bytes | None:
@@ -393,6 +396,64 @@ class _Survey:
             for node in group
             if type(node) is int
         )
+
+
+# The encoder for values with floats. It looks at each value and writes it at once, so its cost is bounded by
+# what is in the value; what contains itself ends at the deepest level.
+
+_quoted: Final[Callable[[str], str]] = json_encoder.encode_basestring
+_WORDS: Final[Mapping[object, str]] = {None: "null", True: "true", False: "false"}
+
+
+class _UnsureError(Exception):
+    """This way cannot be sure of a value's canonical form, if it has one."""
+
+
+def _dump_each(value: object) -> bytes | None:
+    """The canonical bytes, or `None` when this way cannot be sure of them."""
+    try:
+        return _each(value, DEEPEST).encode()
+    except (_UnsureError, UnicodeEncodeError, RecursionError):
+        # An odd number, name or type, half a surrogate pair, nesting too deep: left to the slow way.
+        return None
+
+
+def _each(value: object, deepest: int) -> str:
+    kind = type(value)
+    if kind is str:
+        return _quoted(cast("str", value))
+    if kind is float:
+        return _float_text(cast("float", value))
+    if kind is int and _is_exact(value):
+        return str(value)
+    if kind is bool or value is None:
+        return _WORDS[value]
+    if deepest == 0:
+        raise _UnsureError
+    if kind is list:
+        return f"[{','.join([_each(node, deepest - 1) for node in cast('list[object]', value)])}]"
+    if kind is dict:
+        return _object_text(cast("dict[object, object]", value), deepest - 1)
+    raise _UnsureError
+
+
+def _object_text(members: dict[object, object], deepest: int) -> str:
+    if not _NAME_TYPES.issuperset(map(type, members)):
+        raise _UnsureError
+    names = cast("list[str]", list(members))
+    # Of ASCII names alone the order of code points is surely that of UTF-16 code units.
+    if not "".join(names).isascii():
+        raise _UnsureError
+    return f"{{{','.join([f'{_quoted(name)}:{_each(members[name], deepest)}' for name in sorted(names)])}}}"
+
+
+def _float_text(number: float) -> str:
+    """The ECMAScript form of a number that Python spells alike, or that is a whole and exact one."""
+    if _is_portable(number):
+        return repr(number)
+    if number.is_integer() and abs(number) <= LARGEST_INTEGER:
+        return str(int(number))
+    raise _UnsureError
 
 
 # The slow encoder, and the reasons why a value has no canonical form.

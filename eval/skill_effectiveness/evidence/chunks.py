@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.fsops import FileSystem
 
-CHUNK: Final = 1 << 20
+CHUNK: Final = 1 << 18
+"""Bytes; larger pieces cost more than they spare: each new one is memory that the kernel must map first."""
 
 
 @contextmanager

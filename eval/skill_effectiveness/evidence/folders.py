@@ -3,24 +3,30 @@
 Source: evidence.md, section 5 (make folder, leftovers) and trials.md, section 3: a folder is built complete
 under a name of ours, `.<name>.<16 hex>.new`, made durable and renamed. The caller holds the lock under which
 folders of that name are made, so that no living builder owns what `sweep_builds` takes away.
+
+Nobody knows the names in a build before the rename, so none of them has to be durable before another: every
+file is synced once and every folder once, when all that it holds was made.
 """
 
 from __future__ import annotations
 
 import re
 import stat
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence import writes
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import Fault, FileCode, FileError
-from skill_effectiveness.evidence.fsops import FILE_MODE, closing, write_all
-from skill_effectiveness.evidence.names import TOKEN_BYTES, check_collision, check_written_name
+from skill_effectiveness.evidence.fsops import closing, write_all
+from skill_effectiveness.evidence.names import TOKEN_BYTES, check_collision, check_name, check_written_name
+from skill_effectiveness.evidence.root import demand_private_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from skill_effectiveness.evidence.files import Folder
     from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.root import PrivateRoot
 
@@ -47,20 +53,39 @@ def publish_folder(
 
     Raises:
         FileError: `exists_different`: the name is taken; `name_form`, `name_collision`; the code of a failed
-            write. The name does not exist then, and what was built is gone or is a leftover that
-            `sweep_builds` knows.
+            write. The name does not exist then, unless the sync behind the rename is what failed, and what
+            was built is gone or is a leftover that `sweep_builds` knows.
+        FileError `file_mode`, RootError `root_mode`: this file system does not keep modes.
+    """
+    for inner in (name, *files, *folders):
+        check_written_name(inner, root.folder.prefix)
+    publish_tree(root, name, files=files.items(), folders=folders)
+
+
+def publish_tree(
+    root: PrivateRoot, name: str, *, files: Iterable[tuple[str, bytes]], folders: Sequence[str] = ()
+) -> None:
+    """Give a name to a private folder that holds exactly these files, in folders below it.
+
+    Args:
+        root: where.
+        name: one segment that nothing has yet.
+        files: path below the folder, with forward slashes, and content, each asked for when its turn comes.
+        folders: paths of folders that are made also if no file lies in them.
+
+    Raises:
+        FileError, RootError: as `publish_folder`.
     """
     folder = root.folder
-    for inner in (name, *files, *folders):
-        check_written_name(inner, folder.prefix)
+    check_written_name(name, folder.prefix)
     with reported(folder.where(name)):
         check_collision(name, folder.fs.listdir(folder.fd), folder.prefix)
         _demand_free(root, name)
         build = f".{name}.{folder.entropy(TOKEN_BYTES).hex()}.new"
         try:
-            writes.make_folder(folder.fs, folder.fd, build)
+            writes.make_new_folder(folder.fs, folder.fd, build)
             with closing(folder.fs, folder.fs.open_dir(folder.fd, build)) as fd:
-                _fill(folder.fs, fd, files, folders)
+                _Build(replace(folder, fd=fd, prefix=f"{folder.where(name)}/")).fill(files, folders)
             # rename would replace an empty folder; under the caller's lock nothing of ours makes one.
             _demand_free(root, name)
             folder.fs.rename(folder.fd, build, folder.fd, name)
@@ -80,17 +105,77 @@ def _demand_free(root: PrivateRoot, name: str) -> None:
         raise FileError(Fault(FileCode.EXISTS_DIFFERENT, where, sentence))
 
 
-def _fill(fs: FileSystem, fd: int, files: Mapping[str, bytes], folders: Sequence[str]) -> None:
-    """Write everything and make it durable; no name here is known to anybody yet."""
-    for inner in folders:
-        writes.make_folder(fs, fd, inner)
-    for inner, data in files.items():
-        with closing(fs, fs.create_exclusive(fd, inner)) as file:
-            if stat.S_IMODE(fs.fstat(file).st_mode) != FILE_MODE:
-                fs.fchmod(file, FILE_MODE)
-            write_all(fs, file, data)
+class _Build:
+    """A folder that is being built and has no name that anybody knows.
+
+    Args:
+        folder: the build, open; stays the caller's.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        # The names in every folder made so far, by their folded form, parents before what lies in them.
+        self._names: dict[tuple[str, ...], dict[str, str]] = {(): {}}
+
+    def fill(self, files: Iterable[tuple[str, bytes]], folders: Iterable[str]) -> None:
+        """Write everything and make it durable."""
+        demand_private_folder(self._folder.fs.fstat(self._folder.fd), self._folder.prefix, self._user)
+        for path in folders:
+            self._make(tuple(path.split("/")))
+        for path, data in files:
+            *parents, name = path.split("/")
+            self._make(tuple(parents))
+            with self._opened(tuple(parents)) as folder:
+                check_written_name(name, folder.prefix)
+                self._claim(tuple(parents), name, folder)
+                _write(folder, name, data)
+        for segments, names in reversed(self._names.items()):
+            if names or not segments:
+                with self._opened(segments) as folder:
+                    writes.sync_folder(folder.fs, folder.fd)
+
+    @property
+    def _user(self) -> int:
+        return self._folder.fs.user()
+
+    def _make(self, segments: tuple[str, ...]) -> None:
+        """Make a folder, and those above it, unless they were made."""
+        if segments in self._names:
+            return
+        *parents, name = segments
+        self._make(tuple(parents))
+        with self._opened(tuple(parents)) as folder:
+            check_name(name, folder.prefix)
+            self._claim(tuple(parents), name, folder)
+            writes.make_new_folder(folder.fs, folder.fd, name)
+            demand_private_folder(folder.fs.lstat(folder.fd, name), folder.where(name), self._user)
+        self._names[segments] = {}
+
+    def _claim(self, parents: tuple[str, ...], name: str, folder: Folder) -> None:
+        """Demand a name that no other one in its folder equals after case folding."""
+        other = self._names[parents].setdefault(name.casefold(), name)
+        check_collision(name, (other,), folder.prefix)
+
+    @contextmanager
+    def _opened(self, segments: tuple[str, ...]) -> Iterator[Folder]:
+        """A folder of this build."""
+        fs, fd = self._folder.fs, self._folder.fd
+        with ExitStack() as opened:
+            for segment in segments:
+                fd = opened.enter_context(closing(fs, fs.open_dir(fd, segment)))
+            prefix = self._folder.prefix + "".join(f"{segment}/" for segment in segments)
+            yield replace(self._folder, fd=fd, prefix=prefix)
+
+
+def _write(folder: Folder, name: str, data: bytes) -> None:
+    """Write a file of a build, which is taken away as a whole should that fail."""
+    fs = folder.fs
+    with closing(fs, fs.create_exclusive(folder.fd, name)) as file:
+        masked = writes.demand_fresh(folder, file, name)
+        write_all(fs, file, data)
+        # Of an empty file there is nothing to lose but its name, which is the folder's to keep.
+        if data or masked:
             fs.fsync(file)
-    writes.sync_folder(fs, fd)
 
 
 def make_durable(root: PrivateRoot) -> None:

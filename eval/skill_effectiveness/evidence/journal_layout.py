@@ -65,3 +65,8 @@ class Layout:
 
 
 SEGMENTED: Final = Layout(RowForm.KERNEL, "head.json", "torn")
+
+
+def is_part(name: str) -> bool:
+    """Whether a name is that of a file of the segmented form, which is no journal by itself."""
+    return SEGMENTED.segment_number(name) is not None

@@ -37,7 +37,7 @@ from skill_effectiveness.evidence.strict import Profile, read_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from types import TracebackType
+    from types import ModuleType, TracebackType
 
     from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.root import PrivateRoot
@@ -119,12 +119,10 @@ class Held:
 
     def unlock(self) -> None:
         """Let others have the lock, however often this is said."""
-        from filelock import unlock_descriptor  # noqa: PLC0415 - `evidence` loads with the standard library alone
-
         if self._fd is not None:
             # Where there are no locks, nothing is locked.
             with suppress(OSError):
-                unlock_descriptor(self._fd)
+                _kernel_locks().unlock_descriptor(self._fd)
 
     def abandon(self) -> None:
         """Close the descriptor without unlocking it."""
@@ -184,6 +182,8 @@ class Lock:
         self._level = level
         self._where = root.folder.where(name)
         self._holder_name = f"{name}.holder"
+        # Made once: a journal takes its lock for every append.
+        self._folder = root.path
 
     @contextmanager
     def hold(self, wait: float = DEFAULT_WAIT, action: str = "") -> Iterator[Held]:
@@ -200,7 +200,7 @@ class Lock:
                 this thread.
         """
         self._assert_order()
-        held = Held(self._where, self._root.path, self._level, self._root.folder.fs)
+        held = Held(self._where, self._folder, self._level, self._root.folder.fs)
         try:
             try:
                 # Before there is anything to forget, so that no fork and no signal falls in between.
@@ -227,7 +227,7 @@ class Lock:
 
     def _assert_order(self) -> None:
         for held in held_locks():
-            nested = held.level == self._level and held.folder in self._root.path.parents
+            nested = held.level == self._level and held.folder in self._folder.parents
             if held.level >= self._level and not nested:
                 asked = f"{self._where} ({self._level.name})"
                 raise LockOrderError(f"{asked} asked for while {held.where} ({held.level.name}) is held")
@@ -265,8 +265,7 @@ class Lock:
 
     def _acquire(self, fd: int, wait: float) -> None:
         """Wait for the lock."""
-        from filelock import lock_descriptor  # noqa: PLC0415 - `evidence` loads with the standard library alone
-
+        lock_descriptor = _kernel_locks().lock_descriptor
         if lock_descriptor(fd, blocking=False):
             return
         around = self._root.around
@@ -326,6 +325,14 @@ class Lock:
             if held in _thread.held:
                 _thread.held.remove(held)
             _everywhere.discard(held)
+
+
+@lru_cache(maxsize=1)
+def _kernel_locks() -> ModuleType:
+    """The library of the lock; this room loads with the standard library alone."""
+    import filelock  # noqa: PLC0415 - see above
+
+    return filelock
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -9,6 +9,7 @@ Source: evidence.md, sections 4 and 5.
 
 from __future__ import annotations
 
+import errno
 import stat
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -33,6 +34,7 @@ from skill_effectiveness.evidence.rootwalk import (
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
     from types import TracebackType
 
     from skill_effectiveness.evidence.identity import RootDocument
@@ -43,6 +45,8 @@ __all__ = ["PrivateRoot", "RootKind", "find_checkout", "state_path"]
 
 HISTORY: Final = "history"
 _PRIVATE_FOLDER: Final = stat.S_IFDIR | FOLDER_MODE
+# It is missing, no folder, a link (which BSD calls EMLINK), or one that its mode keeps us out of.
+_NO_SUCH_FOLDER: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK, errno.EACCES})
 
 
 def state_path(around: Surroundings) -> Path:
@@ -198,18 +202,30 @@ class PrivateRoot:
         check_name(name, folder.prefix)
         where = folder.where(name)
         with reported(where, reading=True):
-            status = self._child_status(name, create=create)
-            _demand_private_folder(status, where, folder.fs.user())
-            fd = open_folder(folder.fs, folder.fd, name, where, where=where)
+            fd = self._opened(name, create=create)
             try:
                 opened = folder.fs.fstat(fd)
-                _demand_private_folder(opened, where, folder.fs.user())
+                demand_private_folder(opened, where, folder.fs.user())
                 self._demand_outside_checkout(opened, fd, where)
             except BaseException:
                 folder.fs.close(fd)
                 raise
         below = files.Folder(folder.fs, fd, f"{where}/", folder.entropy)
         return PrivateRoot(self._around, below, f"{self._path}/{name}", self._kind, self._fence)
+
+    def _opened(self, name: str, *, create: bool) -> int:
+        """Open a folder below. Only of a name that cannot be opened as one is the status asked for."""
+        folder = self.folder
+        try:
+            # This opens folders alone and has no effect on anything else; the caller judges what was opened.
+            return folder.fs.open_dir(folder.fd, name)
+        except OSError as error:
+            if error.errno not in _NO_SUCH_FOLDER:
+                raise
+        where = folder.where(name)
+        status = self._child_status(name, create=create)
+        demand_private_folder(status, where, folder.fs.user())
+        return open_folder(folder.fs, folder.fd, name, where, where=where)
 
     def _demand_outside_checkout(self, status: os.stat_result, fd: int, where: str) -> None:
         """Refuse an open folder below that shows the checkout, a part of it, or what holds it."""
@@ -254,6 +270,10 @@ class PrivateRoot:
     def replace(self, name: str, data: bytes) -> None:
         """Give a name new content at once; see `writes.replace`."""
         writes.replace(self.folder, name, data)
+
+    def replace_all(self, contents: Mapping[str, bytes | None]) -> None:
+        """Give several names new content, or take them away, each at once; see `writes.replace_all`."""
+        writes.replace_all(self.folder, contents)
 
     def remove(self, name: str) -> None:
         """Take a name away, absent or not; see `writes.remove`."""
@@ -302,7 +322,7 @@ def _homes(around: Surroundings) -> tuple[str, ...]:
     return tuple(home for home in homes if home.startswith("/"))
 
 
-def _demand_private_folder(status: os.stat_result, where: str, user: int) -> None:
+def demand_private_folder(status: os.stat_result, where: str, user: int) -> None:
     """Demand a folder that is no link, ours and exactly 0700.
 
     Raises:

@@ -156,10 +156,12 @@ class Cutoff:
 
     Attributes:
         number: of the first signal that came; None as long as none did.
+        times: how many came.
     """
 
     def __init__(self) -> None:
         self.number: int | None = None
+        self.times = 0
         self._deferring = False
 
     @contextmanager
@@ -194,6 +196,7 @@ class Cutoff:
         return self.number is not None
 
     def _take(self, number: int, _frame: FrameType | None) -> None:
+        self.times += 1
         if self.number is None:
             self.number = number
             if not self._deferring:

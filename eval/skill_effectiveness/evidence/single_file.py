@@ -14,7 +14,7 @@ from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.journal_base import ID_BYTES, Acknowledged, Opening, OpenJournal
 from skill_effectiveness.evidence.journal_faults import JournalCode, refusal
-from skill_effectiveness.evidence.journal_layout import Layout
+from skill_effectiveness.evidence.journal_layout import Layout, is_part
 from skill_effectiveness.evidence.journal_pin import CONTRACT, FilePin, PinLine
 from skill_effectiveness.evidence.journal_rows import ORIGIN
 from skill_effectiveness.evidence.lock import DEFAULT_WAIT
@@ -42,6 +42,11 @@ class FileJournal(OpenJournal):
 
     def __init__(self, root: PrivateRoot, name: str, state: PrivateRoot | None, opening: Opening) -> None:
         check_name(name, root.folder.prefix)
+        where = root.folder.where(name)
+        if is_part(name):
+            # Before a lock file and a pin are put among the parts of another journal, where they are foreign.
+            told = f"{where} has the name of one file of a journal that is a folder; name the folder."
+            raise refusal(JournalCode.NOT_A_JOURNAL, where, told)
         super().__init__(root, root, name, Layout.single(name), state)
         self._known: FilePin | None = None
         self._pin_line: PinLine | None = None
@@ -106,7 +111,8 @@ class FileJournal(OpenJournal):
 
         Raises:
             JournalError: `reason_needed`; `repin_refused`: nothing is wrong with the pin, or something is
-                wrong with the rows, which no pin repairs; `journal_missing`; `row_refused` (`group_max`).
+                wrong with the rows, which no pin repairs; `journal_missing`; `row_refused` (`group_max`);
+                `not_a_journal`: the name is that of a part of one.
             LockError, RootError, FileError: as `open`.
         """
         opening = Opening(create=False, wait=wait, group_max=group_max, repin_reason=reason)

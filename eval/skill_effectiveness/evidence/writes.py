@@ -32,6 +32,8 @@ from skill_effectiveness.evidence.names import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from skill_effectiveness.evidence.files import Folder
     from skill_effectiveness.evidence.fsops import FileSystem
 
@@ -94,18 +96,48 @@ def replace(folder: Folder, name: str, data: bytes) -> None:
     """
     check_written_name(name, folder.prefix)
     with reported(folder.where(name)):
-        status = folder.status(name)
-        if status is None:
-            check_collision(name, folder.fs.listdir(folder.fd), folder.prefix)
-        else:
-            demand_replaceable(folder, name, status)
-        temporary = write_temporary(folder, name, data)
-        try:
-            folder.fs.rename(folder.fd, temporary, folder.fd, name)
-        except BaseException:
-            _drop(folder, temporary)
-            raise
+        _exchange(folder, name, data)
         sync_folder(folder.fs, folder.fd)
+
+
+def replace_all(folder: Folder, contents: Mapping[str, bytes | None]) -> None:
+    """Give several names new content, or take them away, with one sync of their folder behind all of it.
+
+    Every name is old or new at any moment, as by `replace` and `remove`; the names together are not: a crash
+    may leave some of them new and some old. What this call has answered for is durable.
+
+    Args:
+        folder: where.
+        contents: the new content by name; `None` takes a name away, absent or not.
+
+    Raises:
+        FileError: as `replace` and `remove`; names before the one at fault may be new already.
+    """
+    for name in contents:
+        check_written_name(name, folder.prefix)
+    for name, data in contents.items():
+        with reported(folder.where(name)):
+            if data is None:
+                _take(folder, name)
+            else:
+                _exchange(folder, name, data)
+    with reported(folder.prefix or "."):
+        sync_folder(folder.fs, folder.fd)
+
+
+def _exchange(folder: Folder, name: str, data: bytes) -> None:
+    """Rename a complete file over a name; that it is durable is left to the caller."""
+    status = folder.status(name)
+    if status is None:
+        check_collision(name, folder.fs.listdir(folder.fd), folder.prefix)
+    else:
+        demand_replaceable(folder, name, status)
+    temporary = write_temporary(folder, name, data)
+    try:
+        folder.fs.rename(folder.fd, temporary, folder.fd, name)
+    except BaseException:
+        _drop(folder, temporary)
+        raise
 
 
 def note(folder: Folder, name: str, data: bytes) -> None:
@@ -135,11 +167,16 @@ def remove(folder: Folder, name: str) -> None:
             of ours (it stays); a code of the failed removal.
     """
     with reported(folder.where(name)):
-        status = folder.status(name)
-        if status is not None:
-            demand_replaceable(folder, name, status)
-            folder.fs.unlink(folder.fd, name)
+        _take(folder, name)
         sync_folder(folder.fs, folder.fd)
+
+
+def _take(folder: Folder, name: str) -> None:
+    """Unlink a private file, if there is one; that it is gone for good is left to the caller."""
+    status = folder.status(name)
+    if status is not None:
+        demand_replaceable(folder, name, status)
+        folder.fs.unlink(folder.fd, name)
 
 
 def sweep(folder: Folder) -> tuple[str, ...]:
@@ -192,7 +229,7 @@ def _write_new(folder: Folder, name: str, data: bytes, *, durable: bool) -> None
         # success to a second call. So there is none: descriptor and file go, and a repeated publication
         # begins with a new file.
         with closing(folder.fs, fd):
-            _demand_fresh(folder, fd, name)
+            demand_fresh(folder, fd, name)
             write_all(folder.fs, fd, data)
             if durable:
                 folder.fs.fsync(fd)
@@ -201,13 +238,23 @@ def _write_new(folder: Folder, name: str, data: bytes, *, durable: bool) -> None
         raise
 
 
-def _demand_fresh(folder: Folder, fd: int, name: str) -> None:
-    """Demand mode 0600 of a file created just now, whatever the umask took away."""
+def demand_fresh(folder: Folder, fd: int, name: str) -> bool:
+    """Demand mode 0600 of a file created just now, whatever the umask took away.
+
+    Returns:
+        Whether it had another one and was given this.
+
+    Raises:
+        FileError: `file_mode`: this file system does not keep modes.
+        OSError: it cannot be looked at.
+    """
     status = folder.fs.fstat(fd)
-    if stat.S_IMODE(status.st_mode) != FILE_MODE:
+    masked = stat.S_IMODE(status.st_mode) != FILE_MODE
+    if masked:
         folder.fs.fchmod(fd, FILE_MODE)
         status = folder.fs.fstat(fd)
     demand_private(folder, name, status)
+    return masked
 
 
 def _drop(folder: Folder, name: str) -> None:
@@ -225,14 +272,24 @@ def make_folder(fs: FileSystem, parent: int, name: str) -> None:
         OSError: it could not be made.
     """
     try:
-        fs.mkdir(parent, name)
+        make_new_folder(fs, parent, name)
     except FileExistsError:
         # Somebody was faster; the caller judges what is there.
         return
+    sync_folder(fs, parent)
+
+
+def make_new_folder(fs: FileSystem, parent: int, name: str) -> None:
+    """Make a folder of mode 0700 that is not there; the caller makes its entry durable.
+
+    Raises:
+        FileExistsError: the name is taken.
+        OSError: it could not be made.
+    """
+    fs.mkdir(parent, name)
     # The umask may have taken bits away, and a setgid parent hands its bit down.
     if stat.S_IMODE(fs.lstat(parent, name).st_mode) != FOLDER_MODE:
         fs.chmod_dir(parent, name, FOLDER_MODE)
-    sync_folder(fs, parent)
 
 
 def sync_folder(fs: FileSystem, fd: int) -> bool:

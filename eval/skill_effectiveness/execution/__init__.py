@@ -16,13 +16,16 @@ from skill_effectiveness.execution.executable import (
 from skill_effectiveness.execution.limits import LimitName, Limits
 from skill_effectiveness.execution.outcome import Ended, ProcessResult, StartFault
 from skill_effectiveness.execution.process import never, run_process
-from skill_effectiveness.execution.sandbox import Sandbox
+from skill_effectiveness.execution.sandbox import Place, Sandbox, View
 from skill_effectiveness.execution.session import SessionFolders
 from skill_effectiveness.execution.session_sweep import SessionSweep, sweep_sessions
+from skill_effectiveness.execution.trace_log import Access, Trace
+from skill_effectiveness.execution.tracing import Tracer, read_trace
 
 __all__ = [
     "NOT_LOOKED_AT",
     "TEMPORARY_FOLDER",
+    "Access",
     "Ended",
     "Executable",
     "ExecutableCode",
@@ -30,15 +33,20 @@ __all__ = [
     "Leftover",
     "LimitName",
     "Limits",
+    "Place",
     "ProcessResult",
     "Sandbox",
     "SessionFolders",
     "SessionSweep",
     "StartFault",
+    "Trace",
+    "Tracer",
+    "View",
     "identify",
     "leftovers",
     "locate",
     "never",
+    "read_trace",
     "run_process",
     "sweep_sessions",
     "unprepared",

@@ -1,6 +1,6 @@
 """A sandbox around a program that has none of its own: bubblewrap, found on the machine, never brought along.
 
-Source: providers.md P13; trials.md section 5. Facts were observed on bubblewrap 0.8.0.
+Source: providers.md P13; studies.md section 1; trials.md section 5. Facts were observed on bubblewrap 0.8.0.
 
 Normally::
 
@@ -9,11 +9,12 @@ Normally::
         argv = sandbox.reading(argv, folder=checkout, writable=private_folders)
 
 Two kinds. Whoever *reads* sees the whole file system, read-only but for the folders named. Whoever *works*
-sees the system's own software, read-only, and besides that only the folders named. In both, /dev, /proc and
+sees the system's own software, read-only, and besides that only the places named, each where it is named
+(`holding`; `working` is the same for places that lie inside where they lie outside). In both, /dev, /proc and
 /run are new, of /run only what names and finds the network's and the system's own things is shown; processes
 outside are neither seen nor signalled; no capability is left, since with one a read-only mount could be made
 writable again; everything inside dies with the program that was started, and that with whoever started it.
-The network stays: agents talk to their models.
+The network stays unless it is said otherwise: agents talk to their models.
 
 What it does not do: close sockets that lie in shown folders outside /run, hide what may be read, or let a
 program end slowly. A signal to bubblewrap ends everything inside at once, so the grace between TERM and KILL
@@ -22,8 +23,8 @@ is not used, and what a program left running is ended without being counted as a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Self
 
 from skill_effectiveness.execution.executable import ExecutableError, locate
@@ -68,8 +69,68 @@ which would do anything for the user.
 """
 
 
+SHOWN: Final = (*SYSTEM, *RUN_SHOWN)
+"""What of the machine a worker sees in any case."""
+
 _NEW: Final = ("/dev", "/run")
 """Where a temporary folder or a checkout may lie, and what is empty inside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder or file of the machine, and where it is inside.
+
+    Attributes:
+        outside: absolute and without links; it is there.
+        inside: absolute.
+        writable: whether it can be written inside.
+    """
+
+    outside: Path
+    inside: str
+    writable: bool = False
+
+    @classmethod
+    def same(cls, outside: Path, *, writable: bool = False) -> Self:
+        """A place that is called inside what it is called outside."""
+        return cls(outside, str(outside), writable)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What paths mean to a program that works inside.
+
+    Attributes:
+        places: that are shown.
+        elsewhere: what a path is called that lies in none of them and not in the system either: it is new
+            inside, or nothing at all.
+    """
+
+    places: tuple[Place, ...]
+    elsewhere: Path
+    _by_inside: dict[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        known = {place: place for place in SHOWN}
+        known |= {place.inside: str(place.outside) for place in self.places}
+        object.__setattr__(self, "_by_inside", known)
+
+    def outside(self, path: str) -> str:
+        """What an absolute path without `..` inside is called on the machine."""
+        rest: list[str] = []
+        here = PurePosixPath(path)
+        while True:
+            found = self._by_inside.get(str(here))
+            if found is not None:
+                return "/".join([found.rstrip("/"), *reversed(rest)]) or "/"
+            if here == here.parent:
+                return "/".join([str(self.elsewhere), *reversed(rest)])
+            rest.append(here.name)
+            here = here.parent
+
+    def shows(self, path: str) -> bool:
+        """Whether an absolute path inside is one of the machine's, and not merely one inside."""
+        return not _holds(str(self.elsewhere), self.outside(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +155,11 @@ class Sandbox:
                 sandbox = cls(locate(folder / PROGRAM, around=around))
             except ExecutableError:
                 continue
-            return sandbox if sandbox._works(around) else None
+            return sandbox if sandbox.works(around) else None
         return None
 
-    def _works(self, around: Surroundings) -> bool:
+    def works(self, around: Surroundings) -> bool:
+        """Whether this machine lets it work; it is tried."""
         result = run_process(
             self.reading([str(self.program), "--version"], folder=Path("/"), writable=()),
             cwd=Path("/"),
@@ -121,7 +183,7 @@ class Sandbox:
         shown = ["--ro-bind", "/", "/", *_own_places(), *_binds("--ro-bind", hidden)]
         # Places of ours may lie in a new place, so that is closed once they are laid.
         named = [*_binds("--bind", writable), "--remount-ro", "/run"]
-        return [*self._walls(), *shown, *named, *_inside(folder, argv)]
+        return [*self._walls(), *shown, *named, *_inside(str(folder), argv)]
 
     def working(
         self, argv: Sequence[str], *, folder: Path, readable: Iterable[Path], writable: Iterable[Path]
@@ -135,12 +197,47 @@ class Sandbox:
             writable: the same, that can be read and written; one that lies in a readable one can be written,
                 and one that lies in another writable one too.
         """
+        further = [place for place in readable if not any(place.is_relative_to(known) for known in SYSTEM)]
+        places = [Place.same(place) for place in further]
+        return self.holding(
+            argv,
+            folder=str(folder),
+            places=[*places, *(Place.same(place, writable=True) for place in writable)],
+        )
+
+    def holding(
+        self,
+        argv: Sequence[str],
+        *,
+        folder: str,
+        places: Iterable[Place],
+        links: Iterable[tuple[str, str]] = (),
+        network: bool = True,
+        throwaway: bool = False,
+    ) -> list[str]:
+        """The argument vector that runs a program which sees nothing but the system and these places.
+
+        Args:
+            argv: the program by absolute path inside, and its arguments.
+            folder: its working folder inside, absolute.
+            places: what is there besides; one that lies in another one is laid over it.
+            links: paths that are links inside, and what each leads to; those in the system are there anyway.
+            network: whether there is any.
+            throwaway: whether what is new inside, and gone afterwards, can be written too.
+        """
         system = [word for place in SYSTEM for word in ("--ro-bind-try", place, place)]
         shown = ["--tmpfs", "/", *system, *_own_places(), "--tmpfs", "/tmp"]  # noqa: S108 - a new one, inside
-        further = [place for place in readable if not any(place.is_relative_to(known) for known in SYSTEM)]
-        named = [*_binds("--ro-bind", further), *_binds("--bind", writable)]
-        closed = ["--remount-ro", "/run", "--remount-ro", "/"]
-        return [*self._walls(), *shown, *named, *closed, *_inside(folder, argv)]
+        ordered = sorted(set(places), key=lambda place: (*_outer_first(place.inside), place.writable))
+        named = [
+            word
+            for place in ordered
+            for word in ("--bind" if place.writable else "--ro-bind", str(place.outside), place.inside)
+        ]
+        laid = [(path, target) for path, target in links if not any(_holds(known, path) for known in SYSTEM)]
+        named += [word for path, target in laid for word in ("--symlink", target, path)]
+        closed = ["--remount-ro", "/run", *([] if throwaway else ["--remount-ro", "/"])]
+        alone = [] if network else ["--unshare-net"]
+        return [*self._walls(), *alone, *shown, *named, *closed, *_inside(folder, argv)]
 
     def _walls(self) -> list[str]:
         walls = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"]
@@ -154,9 +251,18 @@ def _own_places() -> list[str]:
 
 def _binds(option: str, places: Iterable[Path]) -> list[str]:
     """The words that show some places, outer ones before those that lie in them."""
-    ordered = sorted(set(places), key=lambda place: (len(place.parts), place.parts))
+    ordered = sorted(set(places), key=lambda place: _outer_first(str(place)))
     return [word for place in ordered for word in (option, str(place), str(place))]
 
 
-def _inside(folder: Path, argv: Sequence[str]) -> list[str]:
-    return ["--chdir", str(folder), "--", *argv]
+def _outer_first(path: str) -> tuple[int, tuple[str, ...]]:
+    parts = PurePosixPath(path).parts
+    return len(parts), parts
+
+
+def _inside(folder: str, argv: Sequence[str]) -> list[str]:
+    return ["--chdir", folder, "--", *argv]
+
+
+def _holds(folder: str, path: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")

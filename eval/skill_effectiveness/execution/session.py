@@ -136,6 +136,11 @@ class SessionFolders:
         """The five, which alone a program of the session needs to write."""
         return tuple(self.parent / name for name in FOLDERS)
 
+    def beside(self, name: str) -> Path:
+        """A place of ours beside the five, which no program of the session is shown; nothing is made."""
+        check_name(name, "the session")
+        return self.parent / name
+
     @property
     def home(self) -> Path:
         """For `HOME`."""

@@ -29,7 +29,7 @@ from skill_effectiveness.launch.faults import (
 )
 from skill_effectiveness.launch.importer import Importer
 from skill_effectiveness.launch.privacy import close_to_others
-from skill_effectiveness.launch.wire import Wire
+from skill_effectiveness.launch.wire import Wire, never
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -85,14 +85,18 @@ class Started:
     wire: Wire
     bridged: Bridged | None = None
 
-    def answer(self, line: bytes) -> None:
+    def answer(self, line: bytes, given_up: Callable[[], bool] = never) -> None:
         """Send an answer, provided that everything loaded so far was verified.
+
+        Args:
+            line: the answer.
+            given_up: see `Wire.send`.
 
         Raises:
             LaunchError: it was not; nothing was sent. `UndeliverableError` when nobody reads.
         """
         self.importer.require()
-        self.wire.send(line)
+        self.wire.send(line, given_up)
 
 
 def open_door(name: str, environ: Mapping[str, str], first: FirstFinder) -> int:

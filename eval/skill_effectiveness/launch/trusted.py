@@ -5,6 +5,7 @@ Source: bridge.md sections 2 and 3; calibration.md section 3 (`runtime_manifest_
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 CHUNK: Final = 1 << 20
+PASSING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""What nothing of the installation is at fault for."""
 
 
 class Hashed(NamedTuple):
@@ -207,6 +210,7 @@ def _chunks(file: int, shown: str) -> Iterator[bytes]:
 
 def unreadable(shown: str, error: OSError) -> ManifestError:
     """The error for a file or folder that cannot be opened or read."""
-    return ManifestError(
-        f"{shown} cannot be read as a trusted file ({error.strerror}); restore it, or install it again."
-    )
+    todo = "restore it, or install it again"
+    if error.errno in PASSING:
+        todo = "end other programs or raise the limits (ulimit -n), and ask again"
+    return ManifestError(f"{shown} cannot be read as a trusted file ({error.strerror}); {todo}.")

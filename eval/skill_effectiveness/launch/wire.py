@@ -17,12 +17,19 @@ from skill_effectiveness.launch.faults import UndeliverableError
 # Not the typing module, which a manifest probe has no time for.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Final
 
 STDIN: Final = 0
 STDOUT: Final = 1
 STDERR: Final = 2
 READ_SIZE: Final = 1 << 16
+LOOK_MILLISECONDS: Final = 100
+
+
+def never() -> bool:
+    """The answer is not given up."""
+    return False
 
 
 class Wire:
@@ -84,19 +91,28 @@ class Wire:
             if ended or not part:
                 return b"".join(parts), bool(ended)
 
-    def send(self, line: bytes) -> None:
+    def send(self, line: bytes, given_up: Callable[[], bool] = never) -> None:
         """Write an answer completely; a reader that takes its time is waited for.
 
+        Args:
+            line: the answer.
+            given_up: asked while nobody reads; True ends the waiting.
+
         Raises:
-            UndeliverableError: nobody reads any more.
+            UndeliverableError: nobody reads any more, or the waiting was given up.
         """
         self.spoken = True
         rest = memoryview(line)
         while rest:
+            if not _ready(self._answers, select.POLLOUT, LOOK_MILLISECONDS):
+                if given_up():
+                    raise UndeliverableError("The answer was not read, and a signal ended the waiting.")
+                continue
             try:
-                rest = rest[os.write(self._answers, rest) :]
+                # No more than what a pipe that is ready takes at once.
+                rest = rest[os.write(self._answers, rest[: select.PIPE_BUF]) :]
             except BlockingIOError:
-                _wait(self._answers, select.POLLOUT)
+                continue
             except OSError as error:
                 raise UndeliverableError(f"The answer cannot be written ({error.strerror}).") from error
 
@@ -119,13 +135,13 @@ def _read(size: int) -> bytes:
         try:
             return os.read(STDIN, size)
         except BlockingIOError:
-            _wait(STDIN, select.POLLIN)
+            _ready(STDIN, select.POLLIN, None)
         except OSError as error:
             raise UndeliverableError(f"The request cannot be read ({error.strerror}).") from error
 
 
-def _wait(number: int, event: int) -> None:
-    """Until a descriptor that somebody made non-blocking is ready."""
+def _ready(number: int, event: int, milliseconds: int | None) -> bool:
+    """Whether a descriptor became ready in that time, which may be without end."""
     waiting = select.poll()
     waiting.register(number, event)
-    waiting.poll()
+    return bool(waiting.poll(milliseconds))

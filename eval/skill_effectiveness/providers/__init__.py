@@ -27,6 +27,7 @@ from skill_effectiveness.providers.codex import CodexProvider
 from skill_effectiveness.providers.command import CommandProvider, CommandSettings
 from skill_effectiveness.providers.errors import ProviderCode, ProviderError, ReplyError
 from skill_effectiveness.providers.events import Notice, NoticeKind, TurnFailed
+from skill_effectiveness.providers.launch import Launch, LaunchShape, Treatment
 from skill_effectiveness.providers.mount import Mount
 from skill_effectiveness.providers.recording import Recording
 from skill_effectiveness.providers.registry import ADAPTERS, family_of, holding
@@ -48,6 +49,8 @@ __all__ = [
     "CommandSettings",
     "Ending",
     "JudgeCall",
+    "Launch",
+    "LaunchShape",
     "Mount",
     "Notice",
     "NoticeKind",
@@ -64,6 +67,7 @@ __all__ = [
     "SimulatedReviewer",
     "SimulatedSettings",
     "StreamLimit",
+    "Treatment",
     "TurnFailed",
     "Usage",
     "WarningCode",

@@ -83,6 +83,8 @@ class Asked:
             Otherwise it is run in the sandbox of `execution` where there is one, in which the file system can
             be read and only the session's folders, the login files and these folders can be written: none
             for a read call, the working copy for a work call.
+        withheld: files that were laid with a credential of the user's in them, and what a record of the call
+            says in place of their digest.
     """
 
     argv: Sequence[str] = field(repr=False)
@@ -92,6 +94,7 @@ class Asked:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     sandbox: SandboxKind = SandboxKind.PERMISSIONS_ONLY
     writable: tuple[Path, ...] | None = None
+    withheld: Mapping[Path, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

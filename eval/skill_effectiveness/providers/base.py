@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.execution import Executable
     from skill_effectiveness.providers.binding import ProviderBinding
     from skill_effectiveness.providers.calls import CallOutcome, Cancelled, JudgeCall, ReadCall, WorkCall
+    from skill_effectiveness.providers.launch import Launch, Treatment
 
 
 class Provider(ABC):
@@ -39,6 +40,7 @@ class Provider(ABC):
         tool_label: what is known of its tool surface, exactly (providers.md P9).
         json_fence: whether its answer may stand in exactly one fence (providers.md P12).
         call_kinds: the kinds of call it holds.
+        confinable: whether a work call of it can be put into a sandbox that shows nothing of the user's.
     """
 
     name: ClassVar[str]
@@ -47,6 +49,7 @@ class Provider(ABC):
     tool_label: ClassVar[str]
     json_fence: ClassVar[bool]
     call_kinds: ClassVar[frozenset[CallKind]]
+    confinable: ClassVar[bool] = False
 
     def __init_subclass__(cls, *, abstract: bool = False, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -150,6 +153,25 @@ class Provider(ABC):
             ProviderError: `call_kind_unsupported`.
         """
         del call, around, cancelled
+        raise self._unsupported(CallKind.WORK)
+
+    def launch(self, call: WorkCall, *, around: Surroundings) -> Launch:
+        """What a work call would start, and what would be laid for it; nothing is started.
+
+        Raises:
+            ProviderError: `call_kind_unsupported`; `invalid_call`: the program cannot be started so.
+            EvidenceError: something cannot be laid down.
+        """
+        del call, around
+        raise self._unsupported(CallKind.WORK)
+
+    def treatment(self, model: str, *, skills: bool, instructions: bool) -> Treatment:
+        """What a mount changes of a work call's launch, as declared; see `CommandLine`.
+
+        Raises:
+            ProviderError: `call_kind_unsupported`.
+        """
+        del model, skills, instructions
         raise self._unsupported(CallKind.WORK)
 
     def require(self, kind: CallKind) -> None:

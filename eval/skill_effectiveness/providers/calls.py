@@ -28,12 +28,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skill_effectiveness.execution import LimitName
+    from skill_effectiveness.providers.confinement import Confinement, Observation
     from skill_effectiveness.providers.events import Event
+    from skill_effectiveness.providers.launch import Launch
     from skill_effectiveness.providers.mount import Mount
     from skill_effectiveness.providers.recording import Recording
 
 Cancelled: TypeAlias = Callable[[], bool]
 """Asked again and again during a call; True stops it."""
+
+Approve: TypeAlias = "Callable[[Launch], bool]"
+"""Shown what a call is about to start; False keeps it from being started."""
 
 MODEL_ID: Final = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
 """Pattern of an exact model id, without anchors; every room that reads one uses it."""
@@ -120,7 +125,8 @@ class WarningCode(StrEnum):
     `prompt_too_long`: the program takes prompts as arguments only, and this cannot be one.
     `requisite_missing`: another program that this one needs is not there; the text names it.
     `mount_unsupported`: nobody knows how the program could be given skills or instructions. `real_home`: the
-    program ran in the user's own home, because its login lives there.
+    program ran in the user's own home, because its login lives there. `launch_differs`: whoever asked was
+    shown what would be started, and would not have it.
     """
 
     PROVIDER_NOTICE = "provider_notice"
@@ -140,6 +146,7 @@ class WarningCode(StrEnum):
     REQUISITE_MISSING = "requisite_missing"
     MOUNT_UNSUPPORTED = "mount_unsupported"
     REAL_HOME = "real_home"
+    LAUNCH_DIFFERS = "launch_differs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +235,11 @@ class WorkCall:
         read_roots: where the program is run in the sandbox of `execution`, all it can read beside the system,
             itself, its session and the working copy, absolute; `None` for the whole file system. A program
             with a sandbox of its own, or without any, is not limited by it: the outcome's `sandbox` says so.
+        approve: shown the launch, with everything that was laid for it, right before it is started; where it
+            says no, nothing is started, and the outcome is `unstartable` with the warning `launch_differs`.
+        confinement: what has to be around the program; with `None` there is what the adapter asks for.
+        environment: variables of the task, which the program gets beside its own; names that
+            `task_environment.refused_name` refuses are none for a task.
 
     Raises:
         ProviderError: `invalid_call`.
@@ -240,6 +252,9 @@ class WorkCall:
     answer_schema: Mapping[str, object] | None = field(default=None, repr=False)
     mount: Mount | None = None
     read_roots: tuple[Path, ...] | None = None
+    approve: Approve | None = None
+    confinement: Confinement | None = None
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         _demand_askable(self.prompt, self.model, self.timeout_seconds)
@@ -297,6 +312,9 @@ class CallOutcome:
         survivors: descendants that outlived the program; they were killed.
         recording: what it said, byte for byte; `None` when no program was started.
         sandbox: what kept the program from changing more than it may; `None` when none was started.
+        observation: what it could reach and did reach, where a confinement was demanded.
+        began_empty: whether nothing at all lay in the session's folders when the call began; `None` when
+            nobody looked.
     """
 
     ending: Ending
@@ -313,6 +331,8 @@ class CallOutcome:
     survivors: int = 0
     recording: Recording | None = field(default=None, repr=False)
     sandbox: SandboxKind | None = None
+    observation: Observation | None = field(default=None, repr=False)
+    began_empty: bool | None = None
 
     def __post_init__(self) -> None:
         belongs = (

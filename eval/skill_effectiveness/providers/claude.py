@@ -45,6 +45,7 @@ from skill_effectiveness.providers.claude_events import ClaudeEvents, error_kind
 from skill_effectiveness.providers.claude_skills import SKILL_TOOL
 from skill_effectiveness.providers.claude_surface import ANSWER_TOOL, BUILT_IN_PLUGINS, Surface
 from skill_effectiveness.providers.command_line import Asked, CommandLine
+from skill_effectiveness.providers.launch import SESSION, Treatment
 from skill_effectiveness.providers.login import Login
 from skill_effectiveness.providers.mount import lay_skills
 from skill_effectiveness.providers.stream import StreamReader
@@ -69,6 +70,9 @@ NO_PLUGINS: Final = json.dumps({"enabledPlugins": {f"{name}@builtin": False for 
 
 PLUGIN: Final = "local"
 """The name of the plugin that carries an arm's skills; it says nothing of the arm."""
+
+_MANIFEST: Final = ".claude-plugin/plugin.json"
+_MANIFEST_TEXT: Final = json.dumps({"name": PLUGIN}).encode()
 
 
 def skill_identity(name: str) -> str:
@@ -198,6 +202,8 @@ class ClaudeProvider(CommandLine):
         "LOGNAME",
     )
 
+    login_variables: ClassVar[frozenset[str]] = frozenset({_LOGIN_FOLDER})
+
     @classmethod
     def logins_in_place(cls, environ: Mapping[str, str]) -> tuple[Login, ...]:
         """See `CommandLine`; links are followed, as the program follows them."""
@@ -254,6 +260,26 @@ class ClaudeProvider(CommandLine):
             writable=(call.working_copy,),
         )
 
+    def treatment(self, model: str, *, skills: bool, instructions: bool) -> Treatment:
+        """See `CommandLine`: a plugin and the one tool that it needs; what lets instructions be read."""
+        del model
+        plugin = f"{SESSION}/data/{PLUGIN}"
+        without = ",".join(WORK_TOOLS)
+        with_skills = f"{without},{SKILL_TOOL}"
+        options = {
+            "--tools": (without, with_skills),
+            "--allowedTools": (without, with_skills),
+            "--plugin-dir": (None, plugin),
+        }
+        manifest = {f"{plugin}/{_MANIFEST}": (None, _MANIFEST_TEXT)}
+        return Treatment(
+            skills=f"{plugin}/skills",
+            instructions=f"{SESSION}/config/{_INSTRUCTIONS}",
+            options=options if skills else {},
+            environment={_NO_INSTRUCTIONS: (_ON, _OFF)} if instructions else {},
+            files=manifest if skills else {},
+        )
+
 
 def _login(around: Surroundings) -> dict[str, str]:
     """The variable that says where the login is.
@@ -288,9 +314,9 @@ def _lay_plugin(mount: Mount | None, session: CallSession) -> Path | None:
         return None
     fs = session.around.fs
     plugin = session.folders.data / PLUGIN
-    for folder in (plugin, plugin / ".claude-plugin", plugin / "skills"):
+    for folder in (plugin, (plugin / _MANIFEST).parent, plugin / "skills"):
         lay_folder(fs, folder)
-    lay_file(fs, plugin / ".claude-plugin" / "plugin.json", json.dumps({"name": PLUGIN}).encode())
+    lay_file(fs, plugin / _MANIFEST, _MANIFEST_TEXT)
     lay_skills(fs, mount, plugin / "skills")
     return plugin
 

@@ -14,12 +14,12 @@ session.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.canonical import dump
-from skill_effectiveness.evidence.faults import CanonicalError, StrictCode
-from skill_effectiveness.providers.calls import ProviderErrorKind
+from skill_effectiveness.evidence.faults import CanonicalError, StrictError
+from skill_effectiveness.evidence.strict import read_json
+from skill_effectiveness.providers.calls import CallKind, ProviderErrorKind
 from skill_effectiveness.providers.claude_surface import ANSWER_TOOL, differences
 from skill_effectiveness.providers.events import (
     AnswerInvalid,
@@ -40,14 +40,16 @@ from skill_effectiveness.providers.events import (
     Unknown,
     Unreadable,
 )
-from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
+from skill_effectiveness.providers.loose import Members, loose_members
+from skill_effectiveness.providers.stream import BOUNDS
+from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage, counter, price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from skill_effectiveness.evidence.faults import StrictError
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.providers.claude_surface import Surface
+    from skill_effectiveness.providers.recording import Recording
     from skill_effectiveness.providers.stream import Document
 
 _SYNTHETIC: Final = "<synthetic>"
@@ -125,6 +127,7 @@ class ClaudeEvents:
         self._begun = False
         self._session: str | None = None
         self._model_spoke_last = True
+        self._running: dict[str, str] = {}
         self._read: Mapping[str, Callable[[Document], list[Event] | None]] = {
             "system": self._system,
             "assistant": self._assistant,
@@ -164,13 +167,25 @@ class ClaudeEvents:
         The program escapes what a model wrote, so such a line holds a lone surrogate at most; yet nothing
         that a model can write may hide a tool.
         """
-        if not {fault.code for fault in error.faults} <= _REFUSED_VALUE:
+        document = loose_members(error, line)
+        if document is None or "assistant" not in document.named("type"):
             return []
-        document = json.loads(line.decode(), parse_int=str, parse_float=str, parse_constant=str)
-        if not isinstance(document, dict):
+        messages = document.objects("message")
+        models = [str(model) for message in messages for model in message.named("model")]
+        reported: list[Event] = [ModelReported(model) for model in models if model != _SYNTHETIC]
+        blocks = [block for message in messages for block in message.items("content")]
+        return [*reported, *(tool for block in blocks for tool in self._loose_tools(block))]
+
+    def _loose_tools(self, block: object) -> list[Event]:
+        """The tools in one block of a line that is not strict JSON."""
+        kinds = block.named("type") if isinstance(block, Members) else []
+        if not isinstance(block, Members) or not kinds:
+            return [ToolActivity(_UNREADABLE)]
+        wanted = [kind for kind in map(str, kinds) if kind not in _NO_TOOLS]
+        names = [str(name) for name in block.named("name")]
+        if not wanted or (self._formed and set(names) == {ANSWER_TOOL}):
             return []
-        told = self._assistant(document) if document.get("type") == "assistant" else []
-        return [event for event in told or [] if isinstance(event, ToolActivity | ModelReported)]
+        return [ToolActivity(name) for name in names or wanted]
 
     def _system(self, document: Document) -> list[Event] | None:
         subtype = document.get("subtype")
@@ -206,15 +221,18 @@ class ClaudeEvents:
         kind = block.get("type") if isinstance(block, dict) else None
         if not isinstance(block, dict) or not isinstance(kind, str):
             # What cannot be read could be a tool.
-            return ToolActivity("unreadable")
-        if kind == "thinking":
+            return ToolActivity(_UNREADABLE)
+        if kind == _THOUGHT:
             return Reasoning(str(block.get("thinking", "")))
         if kind in _SILENT_BLOCKS:
             return Progress(kind)
         name = block.get("name") if kind == "tool_use" else None
         if name == ANSWER_TOOL and self._formed:
             return Progress(ANSWER_TOOL)
-        return ToolActivity(name if isinstance(name, str) else kind)
+        tool = name if isinstance(name, str) else kind
+        if isinstance(call := block.get("id"), str):
+            self._running[call] = tool
+        return ToolActivity(tool)
 
     def _user(self, document: Document) -> list[Event] | None:
         message = document.get("message")
@@ -223,8 +241,17 @@ class ClaudeEvents:
             return [Progress("text")]
         if not isinstance(content, list):
             return None
-        kinds = (block.get("type") if isinstance(block, dict) else None for block in content)
-        return [Progress(kind if isinstance(kind, str) else "unreadable") for kind in kinds]
+        return [self._come_back(block) for block in content]
+
+    def _come_back(self, block: JsonValue) -> Event:
+        """What a block that the program sends to the model tells: the result of a tool, once for each."""
+        kind = block.get("type") if isinstance(block, dict) else None
+        call = block.get("tool_use_id") if isinstance(block, dict) and kind == _RESULT_BLOCK else None
+        tool = self._running.pop(call, None) if isinstance(call, str) else None
+        if tool is None or not isinstance(block, dict):
+            return Progress(kind if isinstance(kind, str) else _UNREADABLE)
+        failed = block.get("is_error", False)
+        return ToolActivity(tool, not failed if isinstance(failed, bool) else None)
 
     def _result(self, document: Document) -> list[Event] | None:
         if not isinstance(document.get("is_error"), bool) or not isinstance(document.get("subtype"), str):
@@ -251,19 +278,13 @@ class ClaudeEvents:
         return [Message(text)] if self._model_spoke_last else []
 
 
-_REFUSED_VALUE: Final = frozenset(
-    {
-        StrictCode.DUPLICATE_KEY,
-        StrictCode.LONE_SURROGATE,
-        StrictCode.NONCHARACTER,
-        StrictCode.NUMBER_RANGE,
-        StrictCode.NON_FINITE,
-    }
-)
-"""Refusals of a value in text that is a JSON object, and within the limits of size and depth."""
-
 _SILENT_BLOCKS: Final = frozenset({"text", "redacted_thinking"})
 """Types of content that are no tool; every other one is, also one that was never heard of."""
+
+_THOUGHT: Final = "thinking"
+_NO_TOOLS: Final = _SILENT_BLOCKS | {_THOUGHT}
+_RESULT_BLOCK: Final = "tool_result"
+_UNREADABLE: Final = "unreadable"
 
 
 def _session_id(document: Document) -> str | None:
@@ -313,7 +334,7 @@ def _retry(document: Document) -> list[Event]:
 def _denied(document: Document) -> list[Event]:
     tool, message = document.get("tool_name"), document.get("message")
     return [
-        ToolActivity(tool if isinstance(tool, str) else "unreadable"),
+        ToolActivity(tool if isinstance(tool, str) else _UNREADABLE),
         Notice(NoticeKind.REMARK, message if isinstance(message, str) else "a tool was denied"),
     ]
 
@@ -349,7 +370,7 @@ def _denials(result: Document) -> Iterator[Event]:
     denials = result.get("permission_denials")
     for denial in denials if isinstance(denials, list) else []:
         name = denial.get("tool_name") if isinstance(denial, dict) else None
-        yield ToolActivity(name if isinstance(name, str) else "unreadable")
+        yield ToolActivity(name if isinstance(name, str) else _UNREADABLE)
 
 
 def _served(result: Document) -> Iterator[Event]:
@@ -366,19 +387,18 @@ def session_usage(result: Document) -> Usage:
 
     Input that was read from a cache, or written into one, is told apart from the rest and counted here with
     it. A result without any model's totals tells nothing, and a model whose totals cannot be read spoils
-    the sum.
+    the sum. No session costs nothing: a price of zero is that of a model without one (field-failures.md F39).
     """
     models = result.get("modelUsage")
     if not isinstance(models, dict) or not models:
         return UNKNOWN_USAGE
-    cost = result.get("total_cost_usd")
     fresh, read, written, output, thought = (_sum(models, name) for name in _COUNTERS)
     return Usage(
         input_tokens=None if fresh is None or read is None or written is None else fresh + read + written,
         cached_input_tokens=read,
         output_tokens=output,
         reasoning_output_tokens=thought,
-        cost_units=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        cost_units=price(result.get("total_cost_usd")),
     )
 
 
@@ -391,11 +411,53 @@ _COUNTERS: Final = (
 )
 
 
-def _sum(models: Mapping[str, JsonValue], counter: str) -> int | None:
+def _sum(models: Mapping[str, JsonValue], name: str) -> int | None:
     total = 0
     for totals in models.values():
-        value = totals.get(counter) if isinstance(totals, dict) else None
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        value = counter(totals.get(name)) if isinstance(totals, dict) else None
+        if value is None:
             return None
         total += value
     return total
+
+
+# How many tools were used.
+
+_SUBAGENTS: Final = frozenset({"Agent", "Task"})
+"""Tools behind which others are used that need not show."""
+
+
+def tool_calls(recording: Recording) -> int | None:
+    """How many tools a session used, each call once; `None` where the stream may not have all of them.
+
+    A message is printed before its tools are run, and a session that came to its end printed every message.
+    """
+    calls: set[tuple[str, str]] = set()
+    last: JsonValue = None
+    for line in recording.lines:
+        try:
+            document = read_json(line, BOUNDS[CallKind.WORK].line, want_object=True)
+        except StrictError:
+            return None
+        told = document if isinstance(document, dict) else {}
+        last = told.get("type")
+        if last != "assistant":
+            continue
+        for name, call in _calls_of(told.get("message")):
+            if call is None or name in _SUBAGENTS:
+                return None
+            calls.add(call)
+    return len(calls) if last == "result" and recording.stdout.endswith(b"\n") else None
+
+
+def _calls_of(message: JsonValue) -> Iterator[tuple[str, tuple[str, str] | None]]:
+    """The tools in a message: the name, and what tells the call from others."""
+    told = message if isinstance(message, dict) else {}
+    identity, blocks = told.get("id"), told.get("content")
+    for block in blocks if isinstance(blocks, list) else [None]:
+        known = block if isinstance(block, dict) else {}
+        kind, name, call = known.get("type"), known.get("name"), known.get("id")
+        if str(kind) in _NO_TOOLS or (kind == "tool_use" and name == ANSWER_TOOL):
+            continue
+        whole = isinstance(identity, str) and isinstance(call, str)
+        yield str(name), (str(identity), str(call)) if whole else None

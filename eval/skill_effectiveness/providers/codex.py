@@ -26,6 +26,7 @@ is read by the program whatever is asked.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -54,11 +55,12 @@ from skill_effectiveness.providers.events import (
     Unknown,
     Unreadable,
 )
+from skill_effectiveness.providers.launch import SESSION, Treatment
 from skill_effectiveness.providers.login import Login
 from skill_effectiveness.providers.loose import loose_members
 from skill_effectiveness.providers.mount import SKILL_FILE, lay_skills
 from skill_effectiveness.providers.stream import StreamReader
-from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
+from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage, counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -203,16 +205,12 @@ def _usage(counters: JsonValue) -> Usage:
     """
     told = counters if isinstance(counters, dict) else {}
     usage = Usage(
-        input_tokens=_counter(told.get("input_tokens")),
-        cached_input_tokens=_counter(told.get("cached_input_tokens")),
-        output_tokens=_counter(told.get("output_tokens")),
-        reasoning_output_tokens=_counter(told.get("reasoning_output_tokens")),
+        input_tokens=counter(told.get("input_tokens")),
+        cached_input_tokens=counter(told.get("cached_input_tokens")),
+        output_tokens=counter(told.get("output_tokens")),
+        reasoning_output_tokens=counter(told.get("reasoning_output_tokens")),
     )
     return usage if usage.input_tokens or usage.output_tokens else UNKNOWN_USAGE
-
-
-def _counter(value: JsonValue) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def salvage(error: StrictError, line: bytes) -> list[Event]:
@@ -344,7 +342,7 @@ def read_argv(
     return _argv(program, model, schema, (*_NO_PROJECT, *_UNLED, *switched_off, *_NO_WEB))
 
 
-def work_argv(program: Path, model: str, schema: Path | None) -> list[str]:
+def work_argv(program: Path, model: str, schema: Path | None, *, confined: bool = False) -> list[str]:
     """The arguments of a work call, whose working folder is the working copy; free text without a schema.
 
     Instructions and skills are looked for in the private CODEX_HOME and in the working copy itself, never in
@@ -354,7 +352,8 @@ def work_argv(program: Path, model: str, schema: Path | None) -> list[str]:
     """
     whole = ("-c", "project_doc_max_bytes=1048576")
     shut = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
-    return _argv(program, model, schema, (*_NO_PROJECT, *whole, *shut, *_NO_WEB), sandbox="workspace-write")
+    sandbox = "danger-full-access" if confined else "workspace-write"
+    return _argv(program, model, schema, (*_NO_PROJECT, *whole, *shut, *_NO_WEB), sandbox=sandbox)
 
 
 _NO_WEB: Final = ("-c", 'web_search="disabled"')
@@ -430,7 +429,16 @@ class CodexProvider(CommandLine):
         file = None if schema is None else session.folders.publish(_SCHEMA_FILE, schema)
         if call.mount is not None:
             _lay(call.mount, session)
-        return _asked(work_argv(self.executable.path, call.model, file), call.working_copy, call.prompt)
+        # Its own sandbox cannot be made inside another one: every command would be refused, without an event.
+        confined = call.confinement is not None and call.confinement.place is not None
+        argv = work_argv(self.executable.path, call.model, file, confined=confined)
+        asked = _asked(argv, call.working_copy, call.prompt)
+        return replace(asked, writable=(call.working_copy,)) if confined else asked
+
+    def treatment(self, model: str, *, skills: bool, instructions: bool) -> Treatment:
+        """See `CommandLine`; files alone."""
+        del model, skills, instructions
+        return Treatment(f"{SESSION}/config/{_SKILLS}", f"{SESSION}/config/{_INSTRUCTIONS}")
 
     def told_after(self, after: Aftermath) -> Told:
         """See `CommandLine`: what stderr shows and the stream does not."""

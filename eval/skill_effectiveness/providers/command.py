@@ -156,6 +156,7 @@ class CommandProvider(CommandLine):
     session_label: ClassVar[str] = "not-observed"
     tool_label: ClassVar[str] = "not-observed"
     json_fence: ClassVar[bool] = False
+    confinable: ClassVar[bool] = False
     call_kinds: ClassVar[frozenset[CallKind]] = frozenset({CallKind.READ, CallKind.WORK})
     session_variables: ClassVar[Mapping[str, str]] = {"HOME": "{home}", "TMPDIR": "{tmp}"}
     own_keys: ClassVar[tuple[str, ...]] = ("USER", "LOGNAME")

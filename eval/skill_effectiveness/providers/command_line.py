@@ -15,6 +15,9 @@ folders and answers with an `Asked`; it starts nothing. Then this shell does, in
 6. asks `told_after` what else is known now: stderr, an export, a session file;
 7. classifies.
 
+What is started is a `Launch`, made in step 4; whoever makes a work call may be shown it before (`approve`),
+and `launch` makes one and starts nothing.
+
 A small adapter, whole::
 
     class ExampleProvider(CommandLine):
@@ -40,11 +43,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Self
 
 from skill_effectiveness.evidence.canonical import digest_file
 from skill_effectiveness.evidence.faults import EvidenceError, FileError
+from skill_effectiveness.evidence.tree import walk_tree
 from skill_effectiveness.execution import Ended, SessionFolders, identify, never, unprepared
+from skill_effectiveness.execution.installation import installation
 from skill_effectiveness.providers.asking import (
     ARGUMENT_BYTES,
     Aftermath,
@@ -65,10 +70,13 @@ from skill_effectiveness.providers.calls import (
 )
 from skill_effectiveness.providers.classification import CallFacts, outcome_of
 from skill_effectiveness.providers.environment import child_environment, environment_names
+from skill_effectiveness.providers.errors import ProviderCode, ProviderError
 from skill_effectiveness.providers.events import SurfaceDiffers
+from skill_effectiveness.providers.launch import SESSION, Launch, Treatment, look, names_of
 from skill_effectiveness.providers.login import Login, check_logins, link_logins
-from skill_effectiveness.providers.running import Order, Running, Walls
+from skill_effectiveness.providers.running import Order, Running
 from skill_effectiveness.providers.stream import StreamReader
+from skill_effectiveness.providers.walls import Shown, Walls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,11 +112,16 @@ class CommandLine(Provider, abstract=True):
         own_keys: names of this provider's own credentials and of other variables of the user's that it needs,
             passed on where they are set.
         vocabulary: what the provider's words mean.
+        tools: names of other programs that it needs on PATH.
+        login_variables: those of the session's variables that say where a login is.
     """
 
+    confinable: ClassVar[bool] = True
+    tools: ClassVar[tuple[str, ...]] = ()
     session_variables: ClassVar[Mapping[str, str]]
     own_keys: ClassVar[tuple[str, ...]]
     vocabulary: ClassVar[ProviderVocabulary]
+    login_variables: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, abstract: bool = False, **kwargs: object) -> None:
         super().__init_subclass__(abstract=abstract, **kwargs)
@@ -211,15 +224,52 @@ class CommandLine(Provider, abstract=True):
         return self._called(order, around)
 
     def work(self, call: WorkCall, *, around: Surroundings, cancelled: Cancelled = never) -> CallOutcome:
-        """See `Provider`."""
+        """See `Provider`.
+
+        Raises:
+            ProviderError: `call_kind_unsupported`; `invalid_call`: it cannot be confined as it is demanded.
+        """
         self.require(CallKind.WORK)
+        if call.confinement is not None and call.confinement.place is not None and not self.confinable:
+            raise ProviderError(ProviderCode.INVALID_CALL, f"{self.name} {NOT_CONFINABLE}")
+        return self._called(self._to_work(call, cancelled), around)
+
+    def launch(self, call: WorkCall, *, around: Surroundings) -> Launch:
+        """See `Provider`: made as for the call itself, then thrown away."""
+        self.require(CallKind.WORK)
+        order = replace(self._to_work(call, never), copy=call.working_copy)
+        try:
+            with SessionFolders(around) as folders:
+                return self._prepared(folders, order, around).launch
+        except CannotAskError as error:
+            raise ProviderError(ProviderCode.INVALID_CALL, error.sentence) from error
+
+    def treatment(self, model: str, *, skills: bool, instructions: bool) -> Treatment:
+        """What a mount changes of a work call's launch, declared beside the code that lays it.
+
+        Args:
+            model: that is asked for.
+            skills: whether there are any.
+            instructions: likewise.
+
+        Raises:
+            ProviderError: `call_kind_unsupported`: nobody knows how the program could be given something.
+        """
+        del model, skills, instructions
+        sentence = f"{self.name} can be given no skills and no instructions; choose a provider that can."
+        raise ProviderError(ProviderCode.CALL_KIND_UNSUPPORTED, sentence)
+
+    def _to_work(self, call: WorkCall, cancelled: Cancelled) -> Order:
         order = Order(
             CallKind.WORK, call.model, call.timeout_seconds, lambda at: self.to_work(call, at), cancelled
         )
-        if call.read_roots is not None:
-            own = (self.executable.path, self.executable.resolved)
-            order = replace(order, readable=(*call.read_roots, *own))
-        return self._called(order, around)
+        if call.approve is not None:
+            order = replace(order, copy=call.working_copy, approve=call.approve)
+        order = replace(order, confinement=call.confinement, environment=call.environment)
+        if call.read_roots is None:
+            return order
+        own = (self.executable.path, self.executable.resolved)
+        return replace(order, readable=(*call.read_roots, *own))
 
     @classmethod
     def _identified(cls, path: Path, around: Surroundings) -> Executable:
@@ -245,25 +295,65 @@ class CommandLine(Provider, abstract=True):
         return outcome
 
     def _call_in(self, folders: SessionFolders, order: Order, around: Surroundings) -> CallOutcome:
+        empty = not any(True for folder in folders.folders for _ in walk_tree(around.fs, folder))
         environment = self.environment_of(around.environ, folders)
         seen = _stamp(self.executable, around)
         if not self.executable.unchanged(around, environment):
             return unstarted(WarningCode.EXECUTABLE_CHANGED)
         began = around.monotonic()
-        linked = link_logins(folders, self.logins(around.environ))
-        session = CallSession(folders, environment, around)
-        asked = order.ask(session)
+        ready = self._prepared(folders, order, around)
+        if order.approve is not None and not order.approve(ready.launch):
+            return unstarted(WarningCode.LAUNCH_DIFFERS)
         if not _still_bound(self.executable, seen, around):
             return unstarted(WarningCode.EXECUTABLE_CHANGED)
-        running = Running(
-            session, asked, order, Walls.of(asked, session, linked, order.readable), began=began
-        )
+        session, asked = ready.session, ready.asked
+        running = Running(session, asked, ready.launch, order, self._walls(ready, order), began=began)
         process = running.program()
         told = Told() if process.ended is Ended.UNSTARTABLE else self._told(running.aftermath(process))
         latency_ms = round((around.monotonic() - began) * 1000)
         events = (*running.log.events, *told.events)
         facts = CallFacts(process, events, order.model, latency_ms, order.kind)
-        return running.completed(outcome_of(facts, self.vocabulary), process, told)
+        outcome = running.completed(outcome_of(facts, self.vocabulary), process, told)
+        return replace(outcome, began_empty=empty)
+
+    def _prepared(self, folders: SessionFolders, order: Order, around: Surroundings) -> _Prepared:
+        """Everything of a call but its start."""
+        environment = self.environment_of(around.environ, folders)
+        before = None if order.copy is None else look(around.fs, folders)
+        logins = self.logins(around.environ)
+        linked = link_logins(folders, logins)
+        session = CallSession(folders, environment, around)
+        asked = order.ask(session)
+        laid = None
+        if before is not None:
+            laid = look(around.fs, folders, order.copy, asked.withheld).since(before)
+        given = {*self.session_variables, *asked.environment} - self.login_variables
+        launch = Launch(
+            argv=tuple(asked.argv),
+            folder=asked.folder,
+            stdin=asked.stdin,
+            # What the task says is the same for every arm, and comes before nothing of the session's own.
+            environment={**order.environment, **environment, **asked.environment},
+            writable=asked.writable,
+            names=names_of(folders, order.copy),
+            laid=laid,
+            users=frozenset({*order.environment, *environment, *asked.environment} - given),
+            logins=frozenset("/".join((SESSION, *login.below, login.name)) for login in logins),
+        )
+        return _Prepared(session, asked, linked, launch)
+
+    def _walls(self, ready: _Prepared, order: Order) -> Walls:
+        around = ready.session.around
+        if order.confinement is None:
+            return Walls(ready.asked, ready.session, Shown(ready.linked, readable=order.readable))
+        in_place = [login.source for login in self.logins_in_place(around.environ)]
+        shown = Shown(
+            ready.linked,
+            tuple(path for path in in_place if _is_there(path, around)),
+            installation(self.executable.path, self.tools, around),
+            order.readable,
+        )
+        return Walls(ready.asked, ready.session, shown, order.confinement)
 
     def _told(self, after: Aftermath) -> Told:
         # The call was made and paid for, so what its program left must not turn it into one that never was.
@@ -271,6 +361,15 @@ class CommandLine(Provider, abstract=True):
             return self.told_after(after)
         except EvidenceError as error:
             return Told((SurfaceDiffers(str(error)),))
+
+
+class _Prepared(NamedTuple):
+    """A call that could be started now; `linked` are the real files behind the login."""
+
+    session: CallSession
+    asked: Asked
+    linked: tuple[Path, ...]
+    launch: Launch
 
 
 def unstarted(code: WarningCode, text: str = "") -> CallOutcome:
@@ -304,11 +403,22 @@ def _still_bound(program: Executable, seen: tuple[str, tuple[int, ...]] | None, 
         return False
 
 
+def _is_there(path: Path, around: Surroundings) -> bool:
+    try:
+        around.fs.resolve(str(path))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def _shown(value: str, folders: Mapping[str, str]) -> str:
     for name, path in folders.items():
         value = value.replace(f"{{{name}}}", path)
     return value
 
 
+NOT_CONFINABLE: Final = (
+    "runs in the user's own home, which a sandbox would hide; choose a provider whose session is private."
+)
 _DECLARED: Final = ("session_variables", "own_keys", "vocabulary")
 _HOOKS: Final = {CallKind.JUDGE: "to_judge", CallKind.READ: "to_read", CallKind.WORK: "to_work"}

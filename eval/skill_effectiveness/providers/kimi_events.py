@@ -10,7 +10,8 @@ Facts were observed on Kimi Code 2.1.0. Four of them shape what stands here:
 - Trouble is told on stderr alone, after the words `error: failed to run prompt:`, beside what tools of the
   session print there; so only the last such line counts, and only where the program failed.
 - What it cost stands in the wire files, one for each agent of the session. Records have no id of their own,
-  and a server that told nothing is written down as zeros.
+  and a server that told nothing is written down as zeros. What came of a tool stands there as well
+  (`isError`); the stream has its words alone.
 - Nobody says which model answered. What the wire files say is which alias was asked, which is compared, and
   attributes nothing.
 """
@@ -42,13 +43,14 @@ from skill_effectiveness.providers.events import (
     Unreadable,
 )
 from skill_effectiveness.providers.loose import loose_members
-from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
+from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage, counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.execution import ProcessResult
+    from skill_effectiveness.providers.recording import Recording
     from skill_effectiveness.providers.stream import Document
 
 
@@ -233,12 +235,13 @@ VOCABULARY: Final = ProviderVocabulary(error_kind=error_kind, silent_kind=silent
 
 _USAGE_RECORD: Final = "usage.record"
 _REQUEST: Final = "llm.request"
-_READ_RECORDS: Final = (_USAGE_RECORD, _REQUEST)
+_LOOP_EVENT: Final = "context.append_loop_event"
+_READ_RECORDS: Final = (_USAGE_RECORD, _REQUEST, _LOOP_EVENT)
 _COUNTERS: Final = ("inputOther", "inputCacheRead", "inputCacheCreation", "output")
 
 
 def wire_records(files: Iterable[bytes]) -> list[Document]:
-    """The records of usage and of requests in a session's wire files.
+    """The records of usage, of requests and of what a model did in a session's wire files.
 
     A line that is no record, as after a crash, is left out. Most lines hold what was said, and are not read.
     """
@@ -251,11 +254,8 @@ def wire_records(files: Iterable[bytes]) -> list[Document]:
 
 
 def _record(line: bytes) -> Document | None:
-    try:
-        value = read_json(line, Profile.DOCUMENT)
-    except StrictError:
-        return None
-    return value if isinstance(value, dict) and value.get("type") in _READ_RECORDS else None
+    value = _object(line)
+    return value if value is not None and value.get("type") in _READ_RECORDS else None
 
 
 def wire_usage(records: Iterable[Document]) -> Usage:
@@ -278,11 +278,72 @@ def wire_usage(records: Iterable[Document]) -> Usage:
     return Usage(input_tokens=other + read + created, cached_input_tokens=read, output_tokens=output)
 
 
+_CALL: Final = "tool.call"
+_CAME_BACK: Final = "tool.result"
+
+
+def wire_tools(records: Iterable[Document]) -> list[ToolActivity]:
+    """What came of every tool whose result was written down, in every agent of the session.
+
+    The stream tells the result of a tool by its words alone. Of a call that is written down twice the last
+    result counts.
+    """
+    names: dict[str, str] = {}
+    ends: dict[str, bool | None] = {}
+    for record in records:
+        event = record.get("event")
+        told = event if record.get("type") == _LOOP_EVENT and isinstance(event, dict) else {}
+        if told.get("type") == _CALL and isinstance(call := told.get("uuid"), str):
+            names[call] = str(told.get("name") or _UNNAMED)
+        if told.get("type") == _CAME_BACK and isinstance(call := told.get("parentUuid"), str):
+            ends[call] = _went_well(told.get("result"))
+    return [ToolActivity(name, ends[call]) for call, name in names.items() if call in ends]
+
+
+def _went_well(result: JsonValue) -> bool | None:
+    if not isinstance(result, dict):
+        return None
+    failed = result.get("isError", False)
+    return not failed if isinstance(failed, bool) else None
+
+
+def tool_calls(recording: Recording) -> int | None:
+    """How many tools a session used, in all of its agents; `None` where the recording may not have them all.
+
+    The wire files have every agent's calls, the stream those of the first one alone: a call that is in the
+    stream and in no wire file shows that these are not whole.
+    """
+    streamed: set[str] = set()
+    ended = False
+    for line in recording.lines:
+        document = _object(line)
+        if document is None:
+            return None
+        ended = document.get("type") == "session.resume_hint"
+        calls = document.get("tool_calls")
+        for call in calls if isinstance(calls, list) else []:
+            streamed.add(str(call.get("id")) if isinstance(call, dict) else "")
+    if not ended or recording.export is None or not recording.stdout.endswith(b"\n"):
+        return None
+    wired: dict[str, str] = {}
+    for record in wire_records([recording.export]):
+        event = record.get("event")
+        if isinstance(event, dict) and event.get("type") == _CALL:
+            wired[str(event.get("uuid"))] = str(event.get("toolCallId"))
+    return len(wired) if streamed <= set(wired.values()) else None
+
+
+def _object(line: bytes) -> Document | None:
+    try:
+        value = read_json(line, Profile.DOCUMENT)
+    except StrictError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def _counters(usage: JsonValue) -> list[int] | None:
-    values = [usage.get(name) if isinstance(usage, dict) else None for name in _COUNTERS]
-    counters = [
-        value for value in values if isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    ]
+    values = [counter(usage.get(name)) if isinstance(usage, dict) else None for name in _COUNTERS]
+    counters = [value for value in values if value is not None]
     return counters if len(counters) == len(_COUNTERS) else None
 
 

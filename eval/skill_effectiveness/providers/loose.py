@@ -35,6 +35,15 @@ class Members(list[tuple[str, object]]):
         """The values of every member of that name."""
         return [value for key, value in self if key == name]
 
+    def items(self, name: str) -> list[object]:
+        """What stands in those of them that are arrays."""
+        return [
+            item
+            for value in self.named(name)
+            if isinstance(value, list) and not isinstance(value, Members)
+            for item in value
+        ]
+
     def objects(self, name: str) -> list[Members]:
         """Those of them that are objects."""
         return [value for value in self.named(name) if isinstance(value, Members)]

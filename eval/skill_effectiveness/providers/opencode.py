@@ -55,6 +55,7 @@ from skill_effectiveness.providers.events import (
     TurnFailed,
     TurnStarted,
 )
+from skill_effectiveness.providers.launch import SESSION, Treatment
 from skill_effectiveness.providers.login import Login
 from skill_effectiveness.providers.mount import Mount, lay_skills
 from skill_effectiveness.providers.opencode_events import VOCABULARY, Stream, salvage
@@ -103,6 +104,11 @@ _SHELL: Final = "/bin/sh"
 _EXPORT_BYTES: Final = 64 * 1024 * 1024
 _HERE: Final = "opencode"
 """What the program calls its folder in every other one."""
+
+_CALL: Final = "call"
+_SKILLS: Final = "skills"
+_SETTINGS: Final = "opencode.json"
+_INSTRUCTIONS: Final = "AGENTS.md"
 
 _LOGIN_FILE: Final = "auth.json"
 OWN_KEYS: Final = ("OPENCODE_API_KEY",)
@@ -242,6 +248,7 @@ class OpenCodeProvider(CommandLine):
         "OPENCODE_TEST_MANAGED_CONFIG_DIR": "{data}/managed",
     }
     own_keys: ClassVar[tuple[str, ...]] = OWN_KEYS
+    tools: ClassVar[tuple[str, ...]] = (_NEEDED,)
     vocabulary: ClassVar[ProviderVocabulary] = VOCABULARY
 
     def for_model(self, model: str, around: Surroundings) -> Self:
@@ -282,9 +289,24 @@ class OpenCodeProvider(CommandLine):
         settings = configuration(call.model, agent.rules, shortened=True, skills=skills, words=words)
         self._lay(session, agent, settings, None)
         if mount.instructions is not None:
-            place = _configured(session) / _HERE / "AGENTS.md"
+            place = _configured(session) / _HERE / _INSTRUCTIONS
             lay_file(session.around.fs, place, mount.instructions.encode())
         return self._asked(call, session, agent, call.working_copy, writable=(call.working_copy,))
+
+    def treatment(self, model: str, *, skills: bool, instructions: bool) -> Treatment:
+        """See `CommandLine`: the rules for skills, in the agent's file and for the whole configuration."""
+        del instructions
+        config, folder = f"{SESSION}/config/{_CALL}/{_HERE}", f"{SESSION}/data/{_SKILLS}"
+        bare, given = worker(None), worker(Path(folder))
+        settings = (
+            configuration(model, bare.rules, shortened=True),
+            configuration(model, given.rules, shortened=True, skills=Path(folder)),
+        )
+        files = {
+            f"{config}/agent/{bare.name}.md": (bare.file(), given.file()),
+            f"{config}/{_SETTINGS}": settings,
+        }
+        return Treatment(folder, f"{config}/{_INSTRUCTIONS}", files=files if skills else {})
 
     def told_after(self, after: Aftermath) -> Told:
         """See `CommandLine`: the export of the session, compared with what was asked and printed."""
@@ -346,7 +368,7 @@ class OpenCodeProvider(CommandLine):
         for folder in (place.parent, place, place / "agent"):
             lay_folder(fs, folder)
         lay_file(fs, place / "agent" / f"{agent.name}.md", agent.file(addition))
-        lay_file(fs, place / "opencode.json", settings)
+        lay_file(fs, place / _SETTINGS, settings)
 
     def _asked(
         self,
@@ -372,7 +394,7 @@ class OpenCodeProvider(CommandLine):
 
 def _configured(session: CallSession) -> Path:
     """Where the configuration of a call lies: a folder that the program has not been in before."""
-    return session.folders.config / "call"
+    return session.folders.config / _CALL
 
 
 def _demand_startable(model: str, session: CallSession) -> None:
@@ -400,7 +422,7 @@ def _lay_mounted(session: CallSession, mount: Mount) -> Path | None:
     """The folder with an arm's skills; `None` when it has none."""
     if not mount.skills:
         return None
-    skills = session.folders.data / "skills"
+    skills = session.folders.data / _SKILLS
     lay_folder(session.around.fs, skills)
     lay_skills(session.around.fs, mount, skills)
     return skills

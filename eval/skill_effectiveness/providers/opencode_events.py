@@ -37,7 +37,7 @@ from skill_effectiveness.providers.events import (
     Unreadable,
 )
 from skill_effectiveness.providers.loose import loose_members
-from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage
+from skill_effectiveness.providers.usage import UNKNOWN_USAGE, Usage, counter, price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -147,7 +147,7 @@ class Stream:
         tool = name_of(part.get("tool")) or ""
         self._tool_in_step = True
         self._delegated = self._delegated or tool == SUBAGENT_TOOL
-        return ToolActivity(tool)
+        return ToolActivity(tool, _went_well(part.get("state")))
 
     def _step_finish(self, name: str, part: Document) -> Event | None:
         reason = part.get("reason")
@@ -166,6 +166,18 @@ class Stream:
         "tool_use": _tool_use,
         "step_finish": _step_finish,
     }
+
+
+def _went_well(state: JsonValue) -> bool | None:
+    """Whether a tool ran and ended well; a command that ran and failed is completed all the same."""
+    told = state if isinstance(state, dict) else {}
+    status, metadata = told.get("status"), told.get("metadata")
+    if status not in ("completed", "error"):
+        return None
+    code = metadata.get("exit") if isinstance(metadata, dict) else None
+    if code is None:
+        return status == "completed"
+    return status == "completed" and code == 0 and not isinstance(code, bool)
 
 
 # What it cost.
@@ -188,19 +200,14 @@ def _step(part: Document) -> _Step:
     told = tokens if isinstance(tokens, dict) else {}
     cache = told.get("cache")
     cached = cache if isinstance(cache, dict) else {}
-    cost = part.get("cost")
     return _Step(
-        sent=_counter(told.get("input")),
-        read_from_cache=_counter(cached.get("read")),
-        written_to_cache=_counter(cached.get("write")),
-        said=_counter(told.get("output")),
-        reasoned=_counter(told.get("reasoning")),
-        cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        sent=counter(told.get("input")),
+        read_from_cache=counter(cached.get("read")),
+        written_to_cache=counter(cached.get("write")),
+        said=counter(told.get("output")),
+        reasoned=counter(told.get("reasoning")),
+        cost=price(part.get("cost")),
     )
-
-
-def _counter(value: JsonValue) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _sum(steps: Iterable[_Step]) -> Usage:
@@ -234,7 +241,7 @@ def _total(values: Iterable[int | None]) -> int | None:
 def _price(costs: Iterable[float | None]) -> float | None:
     """The sum of prices; `None` when one step has none."""
     told = list(costs)
-    known = [cost for cost in told if cost is not None and cost > 0]
+    known = [cost for cost in told if cost is not None]
     return sum(known) if known and len(known) == len(told) else None
 
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Final, cast
 from skill_effectiveness.evidence.faults import StrictError
 from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.providers.events import Event, ModelReported, SurfaceDiffers, ToolActivity
-from skill_effectiveness.providers.opencode_events import STOP, name_of
+from skill_effectiveness.providers.opencode_events import STOP, SUBAGENT_TOOL, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.providers.opencode_events import Stream
+    from skill_effectiveness.providers.recording import Recording
     from skill_effectiveness.providers.stream import Document
 
 _HARMLESS_PARTS: Final = frozenset(
@@ -166,11 +167,32 @@ def _core(part: Document) -> tuple[JsonValue, ...]:
 
 def _hidden_tools(export: Export, stream: Stream) -> Iterator[str]:
     """Tools that the export has and the stream did not print."""
+    for name, part in _tools(export):
+        if name not in stream.parts:
+            yield name_of(part.get("tool")) or name_of(part.get("type")) or ""
+
+
+def _tools(export: Export) -> Iterator[tuple[str, Document]]:
+    """Every part that is a tool, or nothing that is known."""
     for message in export.messages:
         if message.role == "user":
             continue
         for name, part in _named(message):
             kind = part.get("type")
-            harmless = isinstance(kind, str) and kind in _HARMLESS_PARTS
-            if not harmless and name not in stream.parts:
-                yield name_of(part.get("tool")) or name_of(kind) or ""
+            if not isinstance(kind, str) or kind not in _HARMLESS_PARTS:
+                yield name, part
+
+
+def tool_calls(recording: Recording) -> int | None:
+    """How many tools a session used; `None` without a whole export, or where a subagent used others.
+
+    An export is asked for once a session came to its end, and its stream was held against it.
+    """
+    export = None if recording.export is None else read_export(recording.export)
+    if export is None:
+        return None
+    tools = list(_tools(export))
+    known = all(name and part.get("type") == "tool" for name, part in tools)
+    if not known or any(part.get("tool") == SUBAGENT_TOOL for _, part in tools):
+        return None
+    return len({name for name, _ in tools})

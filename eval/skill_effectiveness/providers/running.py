@@ -5,24 +5,26 @@ Source: providers.md P3, P5, P10, P13; field-failures.md F6, F7, F17.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.evidence.errnos import reported
-from skill_effectiveness.execution import Ended, Sandbox, run_process
+from skill_effectiveness.execution import Ended, run_process
 from skill_effectiveness.providers.asking import Aftermath, Output
-from skill_effectiveness.providers.calls import CallKind, CallWarning, SandboxKind, WarningCode
+from skill_effectiveness.providers.calls import CallKind, CallWarning, WarningCode
 from skill_effectiveness.providers.recording import Recording
 from skill_effectiveness.providers.stream import BOUNDS, EventLog, call_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from skill_effectiveness.execution import ProcessResult
     from skill_effectiveness.providers.asking import Asked, CallSession, Told
-    from skill_effectiveness.providers.calls import CallOutcome, Cancelled
+    from skill_effectiveness.providers.calls import Approve, CallOutcome, Cancelled
+    from skill_effectiveness.providers.confinement import Confinement
+    from skill_effectiveness.providers.launch import Launch
     from skill_effectiveness.providers.stream import Bounds
+    from skill_effectiveness.providers.walls import Walls
 
 
 _EXPORT: Final = BOUNDS[CallKind.WORK]
@@ -33,7 +35,8 @@ _EXPORT: Final = BOUNDS[CallKind.WORK]
 class Order:
     """A call of any kind, as far as this shell has to know it.
 
-    `readable` is all that can be read inside a sandbox, or `None` for everything.
+    `readable` is all that can be read inside a sandbox, or `None` for everything. `copy` is the working copy
+    of a call whose launch is looked at, and `approve` whoever looks at it.
     """
 
     kind: CallKind
@@ -42,57 +45,23 @@ class Order:
     ask: Callable[[CallSession], Asked]
     cancelled: Cancelled
     readable: tuple[Path, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Walls:
-    """The sandbox around the children of a call, if there is one, and the word for what there is."""
-
-    word: SandboxKind
-    sandbox: Sandbox | None = None
-    folder: Path = Path("/")
-    writable: tuple[Path, ...] = ()
-    readable: tuple[Path, ...] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        asked: Asked,
-        session: CallSession,
-        linked: Iterable[Path],
-        readable: tuple[Path, ...] | None = None,
-    ) -> Self:
-        """What is around a call; `linked` are the real files behind the login."""
-        sandbox = None if asked.writable is None else Sandbox.found(session.around)
-        if sandbox is None or asked.writable is None:
-            return cls(asked.sandbox)
-        fs = session.around.fs
-        with reported("a folder of the call", reading=True):
-            # Links on the way to a folder are not there inside, where only the folder itself is shown.
-            folder = Path(fs.resolve(str(asked.folder)))
-            named = [Path(fs.resolve(str(place))) for place in asked.writable]
-        writable = (*session.folders.folders, *linked, *named)
-        return cls(SandboxKind.BUBBLEWRAP, sandbox, folder, writable, readable)
-
-    def around(self, argv: Sequence[str]) -> Sequence[str]:
-        """The argument vector that runs a program inside."""
-        if self.sandbox is None:
-            return argv
-        if self.readable is None:
-            return self.sandbox.reading(argv, folder=self.folder, writable=self.writable)
-        return self.sandbox.working(argv, folder=self.folder, readable=self.readable, writable=self.writable)
+    copy: Path | None = None
+    approve: Approve | None = None
+    confinement: Confinement | None = None
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class Running:
     """The children of one call, and what its stream said."""
 
     def __init__(
-        self, session: CallSession, asked: Asked, order: Order, walls: Walls, *, began: float
+        self, session: CallSession, asked: Asked, launch: Launch, order: Order, walls: Walls, *, began: float
     ) -> None:
         bounds = BOUNDS[order.kind]
         self._bounds = bounds
         self._session = session
         self._asked = asked
+        self._launch = launch
         self._order = order
         self._walls = walls
         self._began = began
@@ -108,8 +77,8 @@ class Running:
     def program(self) -> ProcessResult:
         """Run the program of the call to its end."""
         return self._run(
-            self._asked.argv,
-            self._asked.stdin,
+            self._launch.argv,
+            self._launch.stdin,
             self._bounds,
             on_line=self.log.take,
             cancelled=lambda: self.log.doomed or self._order.cancelled(),
@@ -135,6 +104,7 @@ class Running:
             survivors=outcome.survivors + found,
             recording=recording,
             sandbox=self._walls.word,
+            observation=self._walls.observation(),
         )
 
     def _further_child(self, argv: list[str]) -> Output | None:
@@ -164,8 +134,8 @@ class Running:
     ) -> ProcessResult:
         return run_process(
             self._walls.around(argv),
-            cwd=self._asked.folder,
-            env={**self._session.environment, **self._asked.environment},
+            cwd=self._launch.folder,
+            env=self._launch.environment,
             stdin=stdin,
             limits=call_limits(self._left(), bounds),
             on_line=on_line,

@@ -28,3 +28,19 @@ class Usage:
 
 
 UNKNOWN_USAGE = Usage()
+
+
+def counter(value: object) -> int | None:
+    """A number of tokens as a program told it; `None` for anything that is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def price(value: object) -> float | None:
+    """A cost as a program told it; `None` for anything that is none.
+
+    No session costs nothing: zero is what programs say of a model that they have no price for
+    (field-failures.md F39).
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if value > 0 else None

@@ -15,10 +15,11 @@ from skill_effectiveness.studies.rows import Usage
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.protocol.event_rows import HostResidualRow, SkillEventsRow
-    from skill_effectiveness.studies.attempt_records import AttemptOrder
+    from skill_effectiveness.studies.attempt_records import AttemptOrder, Refusal
     from skill_effectiveness.studies.file_trees import Oddity
     from skill_effectiveness.studies.plan import PlanTask
     from skill_effectiveness.studies.rewards import Reward
+    from skill_effectiveness.studies.rows import WorkerLost
     from skill_effectiveness.studies.state import SlotState
     from skill_effectiveness.studies.words import Arm, EndClass
     from skill_effectiveness.trials.allocation import Slot
@@ -39,12 +40,18 @@ class Observed:
         audit: every access, as far as it was recorded.
         audit_complete: whether that is every access.
         roots_enforced: whether something kept the agent inside its roots.
+        read_roots: what it might read, absolute; empty where the attempt's own folder is all there is.
+        write_roots: what it might write, likewise.
+        refused: what it asked for outside of them and did not get; no access, and no part of the audit.
     """
 
     evidence: IsolationEvidence | None = None
     audit: tuple[AuditRow, ...] = ()
     audit_complete: bool = False
     roots_enforced: bool = False
+    read_roots: tuple[str, ...] = ()
+    write_roots: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,22 @@ class AttemptResult:
     stderr: bytes | None = None
 
 
+class AttemptLostError(Exception):
+    """Nobody saw the end of an attempt: whoever carried it out has gone."""
+
+
+class AgentUnreachableError(Exception):
+    """The agent cannot be reached any more, and what was asked of it stays open.
+
+    Attributes:
+        reason: a closed word.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
 class TestedAgent(Protocol):
     """The driver of a study."""
 
@@ -93,6 +116,10 @@ class TestedAgent(Protocol):
             order: all that it is given.
             place: absolute path of the attempt's folder.
             cancelled: asked now and then.
+
+        Raises:
+            AttemptLostError: nobody saw its end.
+            AgentUnreachableError: it stays open.
         """
 
     def assay(self, batch: int, phase: str, arm: Arm) -> AssayResult:
@@ -100,3 +127,30 @@ class TestedAgent(Protocol):
 
     def grade(self, task: PlanTask, files: HeldTree) -> tuple[Reward, Reward]:
         """Grade a tree twice, each time on a copy of its own."""
+
+
+class Elsewhere(Protocol):
+    """Where attempts are carried out when it is not here; what a run has to know of it."""
+
+    def ready(self, cancelled: Cancelled) -> None:
+        """Return once an attempt could be carried out.
+
+        Raises:
+            AgentUnreachableError: none can.
+        """
+
+    def capacity(self) -> int:
+        """How many things can be carried out at a time."""
+
+    def finished(self, order: AttemptOrder, place: str, cancelled: Cancelled) -> AttemptResult | None:
+        """What an attempt came to whose runner died; None where nobody knows.
+
+        Raises:
+            AgentUnreachableError: nobody can be asked.
+        """
+
+    def kept(self, order: AttemptOrder) -> None:
+        """An attempt was published."""
+
+    def losses(self) -> tuple[WorkerLost, ...]:
+        """Who has gone since this was last asked, as rows of the journal."""

@@ -22,7 +22,7 @@ def bound_agent(study: StudyRoot) -> TestedAgent:
     Raises:
         StudyError: `driver_differs`: it is not what was frozen; `plan_changed`: this program is not the one
             that planned; `driver_unsupported`.
-        ExecutableError, EvidenceError, CalibrationError: agent or program cannot be looked at.
+        ProviderError, ExecutableError, EvidenceError, CalibrationError: agent or program cannot be looked at.
     """
     file = study.study()
     if frozen_driver(file, study.around) != study.plan.driver:
@@ -32,5 +32,5 @@ def bound_agent(study: StudyRoot) -> TestedAgent:
         sentence = "another version of this program made the plan; use that one, or plan anew."
         raise StudyError(StudyCode.PLAN_CHANGED, "/runtime_manifest_hash", sentence)
     if not file.driver.simulated:
-        return WorkingAgent(study, bound_provider(file, study.around))
+        return WorkingAgent(study, bound_provider(file, study.around), [study.root.path])
     return SimulatedAgent(study.plan, file.simulated_settings(), Chance(study.seed()), study.around)

@@ -4,19 +4,23 @@
 attempts/<slot>/a<M>/    collected/…  tree.json  oddities.jsonl  stream.jsonl  stderr.bin  exit.json
 ```
 
-`exit.json` is written last. Whoever finds it has the whole attempt and pays nobody a second time; a folder
-without it is what a killed run left and stays as evidence.
+The folder appears at once, with `exit.json` in it; in one that was there before, `exit.json` is written last.
+Whoever finds it has the whole attempt and pays nobody a second time; a folder without it, or one with a name
+of its making (`.a<M>.<16 hex>.new`), is what a killed run left and stays as evidence.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence import writes
 from skill_effectiveness.evidence.canonical import digest_bytes, dump_line
 from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.faults import EvidenceError, FileCode, FileError, RootCode, RootError
+from skill_effectiveness.evidence.folders import make_durable, publish_tree
 from skill_effectiveness.evidence.journal_rows import row_time
+from skill_effectiveness.execution.trace_log import MOST_REFUSED
 from skill_effectiveness.studies.attempt_records import (
     EXIT_CONTRACT,
     AttemptExit,
@@ -31,7 +35,7 @@ from skill_effectiveness.studies.spending import over_limit
 from skill_effectiveness.studies.words import EndClass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from skill_effectiveness.evidence.root import PrivateRoot
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.agent import AttemptResult
     from skill_effectiveness.studies.attempt_records import AttemptOrder
     from skill_effectiveness.studies.file_trees import Oddity
-    from skill_effectiveness.studies.state import AttemptState, SlotState
+    from skill_effectiveness.studies.state import AttemptState
     from skill_effectiveness.trials.models import ConsumedBudget
 
 ATTEMPTS: Final = "attempts"
@@ -111,7 +115,7 @@ class AttemptFolders:
         judged_as: tuple[EndClass, str | None],
         times: tuple[datetime, datetime],
     ) -> AttemptExit:
-        """Write everything of an attempt, its exit last.
+        """Write everything of an attempt, so that its exit is there with all of it or not at all.
 
         Args:
             order: what it was given.
@@ -141,25 +145,27 @@ class AttemptFolders:
                 evidence=result.observed.evidence,
                 audit_complete=result.observed.audit_complete,
                 roots_enforced=result.observed.roots_enforced,
+                read_roots=result.observed.read_roots,
+                write_roots=result.observed.write_roots,
+                refused=result.observed.refused[:MOST_REFUSED],
             ),
             started_at=row_time(times[0]),
             ended_at=row_time(times[1]),
         )
-        with self._new(order.slot, order.attempt) as folder:
-            if files is not None and tree is not None:
-                _lay_down(folder, files)
-                folder.publish(TREE, tree.listing)
-            if result.oddities:
-                folder.publish(ODDITIES, _oddity_lines(result.oddities))
-            if detail != RESULT_SIZE:
-                for name, data in ((STREAM, result.stream), (STDERR, result.stderr)):
-                    if data is not None:
-                        folder.publish(name, data)
-            folder.publish(EXIT, exit_line(document))
+        contents = _contents(result, files, exit_line(document), whole=detail != RESULT_SIZE)
+        folders = () if files is None else (COLLECTED,)
+        with self._slot(order.slot) as slot:
+            name = f"a{order.attempt}"
+            if slot.exists(name):
+                with slot.child(name) as attempt:
+                    _complete(attempt, contents, folders)
+                make_durable(slot)
+            else:
+                publish_tree(slot, name, files=contents, folders=folders)
         return document
 
-    def _new(self, slot: int, attempt: int) -> PrivateRoot:
-        """The folder of an attempt, made if missing.
+    def _slot(self, slot: int) -> PrivateRoot:
+        """The folder of a slot, made if missing.
 
         Numbers never differ in case alone, so the look at all other slots that a new name takes is left out:
         it would make each of many slots dearer than the one before.
@@ -169,16 +175,31 @@ class AttemptFolders:
         with reported(made.where(name)):
             if made.status(name) is None:
                 writes.make_folder(made.fs, made.fd, name)
-        with self._folder.child(name) as folder:
-            return folder.child(f"a{attempt}", create=True)
+            else:
+                # Whoever made it may have died before it was durable.
+                writes.sync_folder(made.fs, made.fd)
+        return self._folder.child(name)
 
     def found(self, slot: int, attempt: AttemptState) -> AttemptExit | None:
         """The exit of an attempt that the journal started; None when it never came to its end.
 
+        It is durable then: whoever put it there may have died before making it so, and the caller is about to
+        answer for it.
+
         Raises:
             StudyError: `plan_changed`: there is one, of another attempt or of no form that is written here.
-            RootError, FileError: it cannot be read.
+            RootError, FileError: it cannot be read, or not made durable.
         """
+        document = self.exit_of(slot, attempt)
+        if document is not None:
+            make_durable(self._folder)
+            with self._folder.child(str(slot)) as outer, outer.child(f"a{attempt.number}") as inner:
+                make_durable(outer)
+                make_durable(inner)
+        return document
+
+    def exit_of(self, slot: int, attempt: AttemptState) -> AttemptExit | None:
+        """What `found` answers, for a caller that answers for nothing new; errors as there."""
         try:
             with self._folder.child(str(slot), f"a{attempt.number}") as folder:
                 data = folder.read(EXIT)
@@ -194,10 +215,6 @@ class AttemptFolders:
             raise _foreign(slot)
         return document
 
-    def last_exit(self, slot: SlotState) -> AttemptExit | None:
-        """The exit of a slot's last attempt; errors as `found`."""
-        return self.found(slot.slot, slot.attempts[-1]) if slot.attempts else None
-
     def files(self, slot: int, attempt: AttemptState) -> HeldTree:
         """What an attempt left, held against the digest in the journal.
 
@@ -210,22 +227,46 @@ class AttemptFolders:
             if digest_bytes(listing) != attempt.tree:
                 raise _foreign(slot)
             tree, held = read_listing(listing), {}
-            for entry in tree.files:
-                *parents, name = (COLLECTED, *entry.path.split("/"))
-                with folder.child(*parents) as inner:
-                    held[entry.path] = inner.read(name)
-                if digest_bytes(held[entry.path]) != entry.sha256:
-                    raise _foreign(slot)
+            for parents, entries in groupby(tree.files, key=lambda entry: entry.path.split("/")[:-1]):
+                with folder.child(COLLECTED, *parents) as inner:
+                    for entry in entries:
+                        held[entry.path] = inner.read(entry.path.rpartition("/")[2])
+                        if digest_bytes(held[entry.path]) != entry.sha256:
+                            raise _foreign(slot)
         return HeldTree(tree, lambda entry: held[entry.path])
 
 
-def _lay_down(folder: PrivateRoot, files: HeldTree) -> None:
-    """The files of a tree, privately; which are links, and which may be executed, its list says."""
-    folder.child(COLLECTED, create=True).close()
-    for entry in files.tree.files:
-        *parents, name = (COLLECTED, *entry.path.split("/"))
-        with folder.child(*parents, create=True) as inner:
-            inner.publish(name, files.blob(entry))
+def _contents(
+    result: AttemptResult, files: HeldTree | None, exit_data: bytes, *, whole: bool
+) -> Iterator[tuple[str, bytes]]:
+    """Path and bytes of everything in an attempt's folder, its exit last.
+
+    Which of the collected files are links, and which may be executed, the list says; all lie here privately.
+    """
+    if files is not None:
+        for entry in files.tree.files:
+            yield f"{COLLECTED}/{entry.path}", files.blob(entry)
+        yield TREE, files.tree.listing
+    if result.oddities:
+        yield ODDITIES, _oddity_lines(result.oddities)
+    if whole:
+        for name, data in ((STREAM, result.stream), (STDERR, result.stderr)):
+            if data is not None:
+                yield name, data
+    yield EXIT, exit_data
+
+
+def _complete(attempt: PrivateRoot, contents: Iterable[tuple[str, bytes]], folders: Iterable[str]) -> None:
+    """Add what is missing in a folder that was there before; what is there has to be the same."""
+    for name in folders:
+        attempt.child(name, create=True).close()
+    for path, data in contents:
+        *parents, name = path.split("/")
+        if parents:
+            with attempt.child(*parents, create=True) as inner:
+                inner.publish(name, data)
+        else:
+            attempt.publish(name, data)
 
 
 def _oddity_lines(oddities: Sequence[Oddity]) -> bytes:

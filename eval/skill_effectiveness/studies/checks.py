@@ -6,8 +6,8 @@
 | `driver` | this version can drive the agent that is named, and give it what the arms and tasks ask for |
 | `model` | asked one thing through the driver, it answers; asked only where nothing else is wrong |
 | `licences` | every reviewer's licence is signed by a trusted key, live, and of one world with the driver |
-| `price` | a limit of cost is on a model whose cost is known |
-| `treatment_diff` | the arms differ in the declared treatment and nowhere else |
+| `price` | a limit of cost is on a model whose cost is told or whose prices are stated |
+| `treatment_diff` | the arms, and what a real agent of each is started with, differ in the treatment alone |
 | `prompt_leak` | no instruction names a skill or holds eight words in a row of a treatment |
 | `oracle` | the solution in a fresh copy passes, twice alike |
 | `nothing` | the untouched copy does not pass and scores below the oracle |
@@ -38,9 +38,12 @@ from skill_effectiveness.protocol.arm_errors import ArmError
 from skill_effectiveness.protocol.tasks import TaskError
 from skill_effectiveness.providers import ProviderError
 from skill_effectiveness.providers.driving import tells_cost
+from skill_effectiveness.studies.confining import confinement_of
 from skill_effectiveness.studies.driver_checks import DriverFacts, ask_model, look_at_driver
 from skill_effectiveness.studies.frozen import freeze_study
+from skill_effectiveness.studies.launches import undeclared_differences
 from skill_effectiveness.studies.task_checks import TaskChecks, check_task
+from skill_effectiveness.studies.task_folder import WORKDIR
 from skill_effectiveness.studies.words import SIMULATED, Arm, Sandbox
 from skill_effectiveness.trials.leaks import LeakKind, LeakRules, scan
 
@@ -205,18 +208,25 @@ def _model(loaded: LoadedStudy, driver: DriverFacts, around: Surroundings, *, as
         return _result(CheckName.MODEL, [])
     if driver.provider is None or not ask:
         return CheckResult(CheckName.MODEL, CheckStatus.ABSENT)
-    fault = ask_model(driver.provider, loaded.study.driver.model, around)
+    fault = ask_model(
+        driver.provider,
+        loaded.study.driver.model,
+        around,
+        confinement_of(loaded.study.isolation, WORKDIR, traced=False),
+    )
     return _result(CheckName.MODEL, [] if fault is None else [fault])
 
 
 def _price(loaded: LoadedStudy) -> CheckResult:
-    budgets = loaded.study.budgets
-    provider = loaded.study.driver.provider
-    if provider == SIMULATED or tells_cost(provider):
+    """A limit of cost needs a program that tells what a session cost, or a price of its model."""
+    study = loaded.study
+    provider = study.driver.provider
+    if provider == SIMULATED or tells_cost(provider) or study.price() is not None:
         return _result(CheckName.PRICE, [])
     findings = [
-        f"/budgets/{name}/cost_units: the cost of this model is not known and cannot be limited; write null."
-        for name, held in (("trial", budgets.trial), ("study", budgets.study))
+        f"/budgets/{name}/cost_units: {provider} does not tell what a session cost; state the prices of "
+        f"{study.driver.model} in /driver/settings/prices, or write null."
+        for name, held in (("trial", study.budgets.trial), ("study", study.budgets.study))
         if held.cost_units is not None
     ]
     return _result(CheckName.PRICE, findings)
@@ -281,7 +291,9 @@ def _treatment_diff(loaded: LoadedStudy, driver: DriverFacts, around: Surroundin
         return _result(CheckName.TREATMENT_DIFF, [f"/arms: {error.sentence}"])
     except TaskError as error:
         return _result(CheckName.TREATMENT_DIFF, [f"/tasks: {error.sentence}"])
-    return _result(CheckName.TREATMENT_DIFF, [])
+    if driver.provider is None:
+        return _result(CheckName.TREATMENT_DIFF, [])
+    return _result(CheckName.TREATMENT_DIFF, list(undeclared_differences(loaded, driver.provider, around)))
 
 
 def _prompt_leak(loaded: LoadedStudy) -> CheckResult:

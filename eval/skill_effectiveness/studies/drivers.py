@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.study_file import StudyFile
 
 SIMULATED_VERSION: Final = "simulated-1"
+SIMULATED_HASH: Final = digest_text(SIMULATED)
+"""What stands for the digest of a simulated agent's program."""
 
 
 def drivable(provider: str) -> bool:
     """Whether this version can let an agent of the provider work on tasks."""
     adapter = ADAPTERS.get(provider)
     return provider == SIMULATED or (adapter is not None and CallKind.WORK in adapter.call_kinds)
+
+
+def confinable(provider: str) -> bool:
+    """Whether an agent of the provider can be put into a sandbox that shows nothing of the user's."""
+    adapter = ADAPTERS.get(provider)
+    return adapter is not None and adapter.confinable
 
 
 def demand_drivable(provider: str, where: str) -> None:
@@ -45,10 +53,11 @@ def demand_drivable(provider: str, where: str) -> None:
 
 
 def bound_provider(study: StudyFile, around: Surroundings) -> Provider:
-    """The adapter of a study's driver, bound to its program as it is now.
+    """The adapter of a study's driver, bound to its program and to what the user has configured of its model.
 
     Raises:
         StudyError: `driver_unsupported`.
+        ProviderError: it does not follow which model is meant.
         ExecutableError, EvidenceError: the program cannot be bound.
     """
     driver = study.driver
@@ -56,21 +65,22 @@ def bound_provider(study: StudyFile, around: Surroundings) -> Provider:
     if driver.executable is None:
         sentence = "a driver that is not simulated is a program; name it by its absolute path."
         raise StudyError(StudyCode.DRIVER_UNSUPPORTED, "/driver/executable", sentence)
-    return ADAPTERS[driver.provider].at(Path(driver.executable), around=around)
+    provider = ADAPTERS[driver.provider].at(Path(driver.executable), around=around)
+    return provider.for_model(driver.model, around)
 
 
 def frozen_driver(study: StudyFile, around: Surroundings) -> PlanDriver:
     """The driver of a study as it is now.
 
     Raises:
-        StudyError, ExecutableError, EvidenceError: as `bound_provider`.
+        StudyError, ProviderError, ExecutableError, EvidenceError: as `bound_provider`.
     """
     driver = study.driver
     settings = digest_object(dict(driver.settings))
     if driver.simulated:
         return PlanDriver(
             provider=driver.provider,
-            executable_hash=digest_text(SIMULATED),
+            executable_hash=SIMULATED_HASH,
             cli_version=SIMULATED_VERSION,
             model=driver.model,
             settings_hash=settings,

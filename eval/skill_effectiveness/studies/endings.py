@@ -19,7 +19,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.providers.calls import RETRYABLE, Ending
+from skill_effectiveness.providers.calls import RETRYABLE, Ending, WarningCode
 from skill_effectiveness.studies.state import SlotPhase
 from skill_effectiveness.studies.study_file import MOST_ATTEMPTS
 from skill_effectiveness.studies.words import EndClass, GradeState, Rule
@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.state import AttemptState, SlotState
 
 UNSTARTABLE: Final = "unstartable"
+LAUNCH_DIFFERS: Final = str(WarningCode.LAUNCH_DIFFERS)
+"""Detail of an attempt that was not started, because that would not have been as it was frozen."""
+
+COST_DIFFERS: Final = "cost_differs"
+"""Detail of an attempt whose program told another cost than stated prices come to; the told one counts."""
+
 KILLED: Final = "killed"
 """Detail of an attempt whose runner died: nobody saw its end."""
 
@@ -100,7 +106,7 @@ def blocks(ended: EndClass, detail: str | None) -> bool:
     """Whether an attempt's ending stops the whole run, because every other attempt would end so too."""
     if ended is EndClass.PROVIDER_ERROR:
         return detail not in {str(kind) for kind in RETRYABLE}
-    return ended is EndClass.CRASHED and detail == UNSTARTABLE
+    return ended is EndClass.CRASHED and detail in {UNSTARTABLE, LAUNCH_DIFFERS}
 
 
 def rule_of(ended: EndClass, analysis: PlanAnalysis) -> Rule:

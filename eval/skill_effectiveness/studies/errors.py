@@ -30,6 +30,12 @@
 | `report_changed` | the report is not the one that the journal names |
 | `bundle_occupied` | the place for a bundle or a proof holds something else |
 | `bundle_invalid` | a bundle cannot be read, or does not verify |
+| `cluster_address` | an address of a cluster is none |
+| `cluster_plain` | a plain connection would leave this machine |
+| `cluster_tls` | an encrypted connection lacks its certificates |
+| `cluster_missing` | what a cluster needs is not installed |
+| `cluster_unreachable` | nobody answers at the address of a cluster |
+| `order_invalid` | an order, or an input it names, is not what a worker can take |
 | `trial_unknown` | a bundle holds no trial of this name |
 | `activation_invalid` | results or an activation record are edited, lack their limitations, or are none |
 """
@@ -70,6 +76,12 @@ class StudyCode(StrEnum):
     REPORT_CHANGED = "report_changed"
     BUNDLE_OCCUPIED = "bundle_occupied"
     BUNDLE_INVALID = "bundle_invalid"
+    CLUSTER_ADDRESS = "cluster_address"
+    CLUSTER_PLAIN = "cluster_plain"
+    CLUSTER_TLS = "cluster_tls"
+    CLUSTER_MISSING = "cluster_missing"
+    CLUSTER_UNREACHABLE = "cluster_unreachable"
+    ORDER_INVALID = "order_invalid"
     TRIAL_UNKNOWN = "trial_unknown"
     ACTIVATION_INVALID = "activation_invalid"
 

@@ -1,7 +1,8 @@
 """Where attempts run: `concurrent.futures.Executor`, by name (studies.md section 3).
 
-The coordinator asks an executor for nothing but `submit`, so one that reaches other machines can take this
-one's place. Threads suffice for agents that are programs: all a thread does is wait for them.
+Threads suffice for agents that are programs: all a thread does is wait for them. With a cluster they wait for
+its workers: `cluster.ClusterAgent` has the work of each carried out there, and the run asks an executor for
+nothing but `submit` either way.
 """
 
 from __future__ import annotations

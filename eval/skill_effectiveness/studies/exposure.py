@@ -23,12 +23,16 @@ from skill_effectiveness.evidence.faults import EvidenceError
 from skill_effectiveness.evidence.laying import lay_file, lay_folder
 from skill_effectiveness.execution import SessionFolders
 from skill_effectiveness.providers import Ending, Mount, WorkCall
+from skill_effectiveness.studies.confining import confinement_of
 from skill_effectiveness.studies.file_trees import EntryKind, HeldTree, scan
 from skill_effectiveness.studies.markers import planted
 from skill_effectiveness.studies.payloads import SKILL_FILE
+from skill_effectiveness.studies.task_folder import WORKDIR
 from skill_effectiveness.studies.workplace import lay_workplace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from skill_effectiveness.providers import CallOutcome, Provider
     from skill_effectiveness.studies.agent import AssayResult
     from skill_effectiveness.studies.root import StudyRoot
@@ -61,13 +65,16 @@ class Exposure:
     Args:
         study: open and planned; stays the caller's.
         provider: the adapter, bound to its program.
+        hidden: what no agent may be shown.
     """
 
-    def __init__(self, study: StudyRoot, provider: Provider) -> None:
+    def __init__(self, study: StudyRoot, provider: Provider, hidden: Iterable[Path] = ()) -> None:
         self._study = study
         self._provider = provider
         self._around = study.around
         self._seed = study.seed()
+        # An assay is around the agent what an attempt is, and no part of what is audited.
+        self._around_it = confinement_of(study.plan.isolation, WORKDIR, hidden, traced=False)
         self._shown: dict[Arm, bool] = {}
 
     @property
@@ -94,7 +101,14 @@ class Exposure:
         with SessionFolders(self._around) as session:
             place = lay_workplace(session, self._around.fs, HeldTree.of_files({}), payload)
             mount = self._with_check(session.work, place, nonce)
-            call = WorkCall(PROMPT, place.app, self._study.plan.driver.model, SECONDS, mount=mount)
+            call = WorkCall(
+                PROMPT,
+                place.app,
+                self._study.plan.driver.model,
+                SECONDS,
+                mount=mount,
+                confinement=self._around_it,
+            )
             try:
                 with planted(
                     self._around.fs, home=self._home(), project=session.work, name=self._name(), word=mark

@@ -19,16 +19,18 @@ from skill_effectiveness.execution import (
     Ended,
     ExecutableError,
     Limits,
+    Place,
     ProcessResult,
     SessionFolders,
     locate,
     never,
     run_process,
 )
+from skill_effectiveness.execution import Sandbox as Bubblewrap
+from skill_effectiveness.execution.sandbox import PROGRAM as BUBBLEWRAP
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.file_trees import HeldTree, Oddity, scan
 from skill_effectiveness.studies.rewards import FAILED, Reward, read_reward
-from skill_effectiveness.studies.sandbox import PROGRAM, Bind, sandboxed
 from skill_effectiveness.studies.task_folder import SOLVE_SCRIPT, TEST_SCRIPT
 from skill_effectiveness.studies.words import Sandbox
 
@@ -172,16 +174,19 @@ def _run(
         lay_folder(around.fs, folder)
     order.work.lay_down(around.fs, app)
     order.scripts.lay_down(around.fs, scripts)
-    binds = [Bind(app, order.workdir, writable=True), Bind(scripts, script.inside, writable=False)]
+    shown = [Place(app, order.workdir, writable=True), Place(scripts, script.inside)]
     if script is _GRADER:
-        binds.append(Bind(logs, _LOGS, writable=True))
+        shown.append(Place(logs, _LOGS, writable=True))
     bash = _program(BASH.name, around)
     if order.sandbox is Sandbox.BUBBLEWRAP:
         places = {"TASK_DIR": order.workdir, script.variable: script.inside}
         logs_at = _LOGS
         home = tmp = "/tmp"  # noqa: S108 - a new one, inside the sandbox
         inside = [str(bash), f"{script.inside}/{script.name}"]
-        argv = sandboxed(_program(PROGRAM, around), binds, order.workdir, inside)
+        # The rest of what is there inside may be written: some scripts do, and it is gone afterwards.
+        argv = Bubblewrap(_program(BUBBLEWRAP, around)).holding(
+            inside, folder=order.workdir, places=shown, network=False, throwaway=True
+        )
     else:
         places = {"TASK_DIR": str(app), script.variable: str(scripts)}
         logs_at = str(logs)
@@ -225,12 +230,11 @@ def _program(name: str, around: Surroundings) -> Path:
 
 
 def sandbox_available(around: Surroundings) -> bool:
-    """Whether bubblewrap is installed; whether this machine lets it work shows when it runs."""
+    """Whether bubblewrap is installed, and this machine lets it work."""
     try:
-        _program(PROGRAM, around)
+        return Bubblewrap(_program(BUBBLEWRAP, around)).works(around)
     except StudyError:
         return False
-    return True
 
 
 def _unusable(told: str) -> StudyError:

@@ -16,10 +16,11 @@ from skill_effectiveness.protocol.gates import gates_hash, load_gates
 from skill_effectiveness.studies.analysis.power import Design, Power, planned_power
 from skill_effectiveness.studies.chance import Chance
 from skill_effectiveness.studies.checks import CheckReport, check_study
-from skill_effectiveness.studies.drivers import frozen_driver
+from skill_effectiveness.studies.drivers import bound_provider, frozen_driver
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.frozen import FROZEN, freeze_study
 from skill_effectiveness.studies.inputs import Inputs
+from skill_effectiveness.studies.launches import launch_digests
 from skill_effectiveness.studies.plan import (
     StudyPlan,
     batch_slots,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.frozen import FrozenStudy
     from skill_effectiveness.studies.loading import LoadedStudy
     from skill_effectiveness.studies.plan import PlanDriver
+    from skill_effectiveness.studies.words import Arm
     from skill_effectiveness.trials.allocation import Commitment
 
 _TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
@@ -171,8 +173,13 @@ class _Freezing:
         self._request = request
         self._loaded = request.loaded
         self._fs = request.around.fs
-        self._driver = frozen_driver(self._loaded.study, request.around)
-        self._frozen = freeze_study(self._fs, self._loaded, self._driver)
+        study = self._loaded.study
+        self._driver = frozen_driver(study, request.around)
+        launches: Mapping[Arm, str] = {}
+        if not study.driver.simulated:
+            provider = bound_provider(study, request.around)
+            launches = launch_digests(self._loaded, provider, request.around)
+        self._frozen = freeze_study(self._fs, self._loaded, self._driver, launches)
         self._gates = load_gates(self._fs)
         self._manifest = request.manifest()
 

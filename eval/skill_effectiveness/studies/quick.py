@@ -6,13 +6,13 @@ What is written is an ordinary study file, so the long way with it comes to the 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.studies.words import SIMULATED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 QUICK_NAME: Final = "quick"
 TRIAL_SECONDS: Final = 3_600.0
@@ -34,7 +34,10 @@ class QuickOrder:
         reviewers: licence file and program of each; None for a simulated one's program.
         samples: of each task and arm.
         tokens, cost_units: what the study may use in all; None is unlimited.
+        price: of the model, by kind of token, as a study file states it; empty for none.
         sandbox: whether trials and graders run in bubblewrap.
+        audit: whether every access of the agent to a file is recorded.
+        read_only: what an agent in a sandbox is shown besides, absolute.
     """
 
     skill: str
@@ -47,7 +50,10 @@ class QuickOrder:
     samples: int = 3
     tokens: int | None = None
     cost_units: float | None = None
+    price: Mapping[str, str] = field(default_factory=dict)
     sandbox: bool = False
+    audit: bool = False
+    read_only: Sequence[str] = ()
 
     @property
     def simulated(self) -> bool:
@@ -73,7 +79,7 @@ def quick_study(order: QuickOrder) -> bytes:
             "provider": order.provider,
             "executable": order.executable,
             "model": order.model,
-            "settings": SIMULATED_SETTINGS if order.simulated else {},
+            "settings": _settings(order),
         },
         "arms": arms,
         "tasks": order.tasks,
@@ -89,8 +95,9 @@ def quick_study(order: QuickOrder) -> bytes:
         },
         "isolation": {
             "sandbox": "bubblewrap" if order.sandbox else "none",
-            "audit": "none",
+            "audit": "strace" if order.audit else "none",
             "network": "none" if order.simulated else "provider",
+            **({"read_only": list(order.read_only)} if order.read_only else {}),
         },
         "reviewers": [{"licence": licence, "executable": program} for licence, program in order.reviewers],
         "outcome": {"primary": "reward", "secondary": ["preference"] if order.reviewers else []},
@@ -98,6 +105,12 @@ def quick_study(order: QuickOrder) -> bytes:
     }
     lines = (f"{key}: {_spelt(value)}" for key, value in file.items())
     return ("\n".join(lines) + "\n").encode()
+
+
+def _settings(order: QuickOrder) -> dict[str, object]:
+    if order.simulated:
+        return dict(SIMULATED_SETTINGS)
+    return {"prices": {order.model: dict(order.price)}} if order.price else {}
 
 
 def _spelt(value: object) -> str:

@@ -18,20 +18,28 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from skill_effectiveness.execution import leftovers
 from skill_effectiveness.execution.carriers import kill_carriers
 from skill_effectiveness.studies import rows
+from skill_effectiveness.studies.agent import AgentUnreachableError, AttemptLostError
 from skill_effectiveness.studies.amendments import effective_budgets
-from skill_effectiveness.studies.attempt_records import AttemptExit, AttemptOrder
+from skill_effectiveness.studies.attempt_records import (
+    AttemptBrief,
+    AttemptExit,
+    AttemptOrder,
+    brief_of,
+    ended_row,
+    lost_row,
+)
 from skill_effectiveness.studies.attempts import AttemptFolders, judged
 from skill_effectiveness.studies.batches import FAILED, AssayParts, Batch, assay, assayed, batches, is_closed
 from skill_effectiveness.studies.deciding import Deciding
 from skill_effectiveness.studies.endings import (
-    KILLED,
     MOST_GRADINGS,
     SlotStep,
     Step,
@@ -42,7 +50,6 @@ from skill_effectiveness.studies.endings import (
 )
 from skill_effectiveness.studies.slot_trials import Settled, SlotTrials
 from skill_effectiveness.studies.spending import Spending, consumed, left_of
-from skill_effectiveness.studies.task_folder import ENVIRONMENT, INSTRUCTION
 from skill_effectiveness.studies.words import EndClass, Outcome
 from skill_effectiveness.trials.allocation import salt
 
@@ -53,7 +60,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.root import PrivateRoot
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.protocol.gates import Budgets
-    from skill_effectiveness.studies.agent import TestedAgent
+    from skill_effectiveness.studies.agent import AttemptResult, Elsewhere, TestedAgent
     from skill_effectiveness.studies.halting import Halt
     from skill_effectiveness.studies.root import StudyJournal, StudyRoot
     from skill_effectiveness.studies.state import SlotState, StudyState
@@ -114,9 +121,10 @@ class RunParts:
         state: the root with copies of pins; None gives up noticing a rollback.
         agent: that is tested.
         executor: for attempts; stays the caller's.
-        jobs: attempts at a time.
+        jobs: attempts at a time, and no more than there are workers.
         halt: tells the run to end.
         observer: watches.
+        elsewhere: where the agent does its work; None for here.
     """
 
     study: StudyRoot
@@ -126,6 +134,7 @@ class RunParts:
     jobs: int
     halt: Halt
     observer: RunObserver
+    elsewhere: Elsewhere | None = None
 
 
 def run_study(parts: RunParts) -> RunOutcome:
@@ -146,6 +155,12 @@ def run_study(parts: RunParts) -> RunOutcome:
                 return _Run(parts, store, folders, journal).run()
         finally:
             folders.close()
+
+
+class _Lost(NamedTuple):
+    """An attempt that nobody saw the end of."""
+
+    order: AttemptOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +205,7 @@ class _Run:
         self._assays = AssayParts(parts.study.root, self._plan, parts.agent)
         self._pending: dict[Future[Any], _Work] = {}
         self._arms = {str(arm.arm): arm for arm in self._plan.arms}
-        self._shown: dict[str, set[str]] = {}
+        self._briefs: dict[str, AttemptBrief] = {}
         self._remember()
 
     @property
@@ -211,6 +226,9 @@ class _Run:
             self._work(self._ungraded())
             self._book.decided = self._decided()
             self._work_through()
+        except AgentUnreachableError as error:
+            # Asked for an assay or for what an earlier run left; what was out is waited for below.
+            self._block(error)
         except BaseException:
             self._parts.halt.stop()
             raise
@@ -267,6 +285,9 @@ class _Run:
         for start in range(0, len(bodies), self._journal.journal.group_max):
             self._journal.append(*bodies[start : start + self._journal.journal.group_max])
 
+    def _block(self, error: AgentUnreachableError) -> None:
+        self._book.blocked = self._book.blocked or error.reason
+
     # What an earlier run left.
 
     def _remember(self) -> None:
@@ -295,22 +316,28 @@ class _Run:
         ended, kept = [], 0
         for slot in started:
             attempt = slot.attempts[-1]
-            exit_ = self._folders.found(slot.slot, attempt)
+            exit_ = self._folders.found(slot.slot, attempt) or self._fetched(slot)
             kept += exit_ is not None
-            ended.append(
-                rows.AttemptEnded(
-                    slot=slot.slot,
-                    attempt=attempt.number,
-                    **{"class": EndClass.INTERRUPTED},
-                    detail=KILLED,
-                    tree=None,
-                    usage=rows.Usage(),
-                )
-                if exit_ is None
-                else _ended_row(exit_)
-            )
+            ended.append(lost_row(slot.slot, attempt.number) if exit_ is None else ended_row(exit_))
         self._end_attempts(ended)
         self._parts.observer.resumed(len(ended) - kept, kept, found)
+
+    def _fetched(self, held: SlotState) -> AttemptExit | None:
+        """The exit of an attempt whose runner died, if it was carried out elsewhere and came to its end."""
+        elsewhere = self._parts.elsewhere
+        if elsewhere is None:
+            return None
+        attempt, slot = held.attempts[-1], self._slots[held.slot]
+        before = replace(held, attempts=held.attempts[:-1])
+        order = self._order(slot, before)
+        if order.digest != attempt.order_digest:
+            # Of another executor or version; nobody can have it.
+            return None
+        place = self._folders.place(order.slot, order.attempt)
+        if (result := elsewhere.finished(order, place, self._parts.halt.stopping)) is None:
+            return None
+        self._trials.begin(slot, before)
+        return self._publish(slot, before, order, result, datetime.fromisoformat(attempt.started_at))
 
     # Batches.
 
@@ -357,7 +384,7 @@ class _Run:
         """Hand out as much work as there are jobs; the rows of all starts go into the journal together."""
         starts: list[tuple[Slot, SlotState]] = []
         for _ in range(len(waiting)):
-            if len(self._pending) + len(starts) >= self._parts.jobs:
+            if len(self._pending) + len(starts) >= self._jobs:
                 break
             number = waiting.popleft()
             step = self._step(number)
@@ -371,6 +398,12 @@ class _Run:
             elif step.step in {Step.END, Step.GRADE} and step.ended is not None:
                 self._settle(number, step.ended)
         self._start(starts)
+
+    @property
+    def _jobs(self) -> int:
+        """How much may be worked on at a time; where it is elsewhere, no more than there are workers."""
+        elsewhere = self._parts.elsewhere
+        return self._parts.jobs if elsewhere is None else min(self._parts.jobs, max(1, elsewhere.capacity()))
 
     def _step(self, number: int) -> SlotStep:
         slot = self._state.slot(number)
@@ -390,6 +423,14 @@ class _Run:
         if (spent := self._spending.exhausted(budget)) is not None:
             self._book.blocked = f"{_BUDGET}.{spent}"
             return
+        if self._parts.elsewhere is not None:
+            try:
+                self._parts.elsewhere.ready(self._parts.halt.draining)
+            except AgentUnreachableError as error:
+                # Before anything is said to have started.
+                self._block(error)
+            if not self._may_start():
+                return
         orders = [self._order(slot, before) for slot, before in starts]
         self._append(
             *(
@@ -421,23 +462,34 @@ class _Run:
 
     def _inputs(self, slot: Slot) -> tuple[str, ...]:
         """What an agent is shown: its arm's files, the task's environment and its instruction; no test."""
-        if slot.task_id not in self._shown:
-            tree = self._parts.study.inputs.tree(self._plan.task(slot.task_id).tree)
-            prompt = tree.find(INSTRUCTION)
-            named = [tree.below(ENVIRONMENT).digest, None if prompt is None else prompt.sha256]
-            self._shown[slot.task_id] = {digest for digest in named if digest is not None}
-        return tuple(sorted({self._arms[slot.arm].tree, *self._shown[slot.task_id]}))
+        payload = self._arms[slot.arm].tree
+        if slot.task_id not in self._briefs:
+            task = self._parts.study.task(slot.task_id)
+            self._briefs[slot.task_id] = brief_of(task, self._plan.registry, payload)
+        return self._briefs[slot.task_id].model_copy(update={"payload": payload}).inputs
 
-    def _attempt(self, slot: Slot, before: SlotState, order: AttemptOrder) -> AttemptExit:
+    def _attempt(self, slot: Slot, before: SlotState, order: AttemptOrder) -> AttemptExit | _Lost:
         """One attempt from its trial to its exit; runs in the executor."""
         self._trials.begin(slot, before)
         started = self._around.now()
         place = self._folders.place(order.slot, order.attempt)
-        result = self._parts.agent.attempt(order, place, self._parts.halt.stopping)
+        try:
+            result = self._parts.agent.attempt(order, place, self._parts.halt.stopping)
+        except AttemptLostError:
+            return _Lost(order)
+        return self._publish(slot, before, order, result, started)
+
+    def _publish(
+        self, slot: Slot, before: SlotState, order: AttemptOrder, result: AttemptResult, started: datetime
+    ) -> AttemptExit:
+        """Everything of an attempt on disk, its exit last."""
         self._trials.keep(slot, result)
         used = consumed(before.attempts, result.usage)
         found = judged(result, self._plan.driver.model, self._plan.budgets.trial, used)
-        return self._folders.publish(order, result, found, (started, self._around.now()))
+        exit_ = self._folders.publish(order, result, found, (started, self._around.now()))
+        if self._parts.elsewhere is not None:
+            self._parts.elsewhere.kept(order)
+        return exit_
 
     def _settle(self, number: int, ended: EndClass) -> None:
         slot, state = self._slots[number], self._state.slot(number)
@@ -448,21 +500,29 @@ class _Run:
 
     def _take_some(self, waiting: deque[int]) -> None:
         done, _ = wait(self._pending, timeout=_LOOK, return_when=FIRST_COMPLETED)
-        exits: list[AttemptExit] = []
+        exits: list[rows.AttemptEnded] = []
         settled: list[tuple[Slot, Settled]] = []
         for future in done:
             work = self._pending.pop(future)
             error = future.exception()
+            if isinstance(error, AgentUnreachableError):
+                self._block(error)
+                continue
             if error is not None:
                 self._book.error = self._book.error or error
                 continue
             found = future.result()
             if isinstance(found, AttemptExit):
-                exits.append(found)
+                exits.append(ended_row(found))
+            elif isinstance(found, _Lost):
+                exits.append(lost_row(found.order.slot, found.order.attempt))
             elif isinstance(found, Settled):
                 settled.append((work.slot, found))
-        self._end_attempts([_ended_row(exit_) for exit_ in exits])
-        waiting.extendleft(exit_.slot for exit_ in exits)
+        if self._parts.elsewhere is not None:
+            # Who has gone is told before what that did to its attempts.
+            self._append(*self._parts.elsewhere.losses())
+        self._end_attempts(exits)
+        waiting.extendleft(row.slot for row in exits)
         self._end_slots(settled)
         if settled and self._decided():
             self._book.decided = True
@@ -528,17 +588,6 @@ class _Run:
 
 def _numbers(batch: Batch) -> range:
     return range(batch.first, batch.last + 1)
-
-
-def _ended_row(exit_: AttemptExit) -> rows.AttemptEnded:
-    return rows.AttemptEnded(
-        slot=exit_.slot,
-        attempt=exit_.attempt,
-        **{"class": exit_.ended},
-        detail=exit_.detail,
-        tree=exit_.tree,
-        usage=exit_.usage,
-    )
 
 
 def end_leftovers(around: Surroundings) -> int:

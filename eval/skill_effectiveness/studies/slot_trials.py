@@ -7,6 +7,7 @@ same grade is written again.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.canonical import digest_object, dump_line
@@ -32,7 +33,7 @@ from skill_effectiveness.trials.models import (
 )
 from skill_effectiveness.trials.prepare import PrepareOrder, prepare
 from skill_effectiveness.trials.replay import replay
-from skill_effectiveness.trials.store import OUTCOME_FOLDER, read_document
+from skill_effectiveness.trials.store import OUTCOME_FOLDER, read_document_bytes
 
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.root import PrivateRoot
@@ -67,6 +68,28 @@ class Settled:
     ended: SlotEnded | None
     graded: Graded | None
     reward: float | None = None
+
+
+class _Over:
+    """A slot that is over, while it is settled: its open trial, and what its last attempt left, read once.
+
+    Args:
+        slot: of the run order.
+        state: of the slot.
+        trial: its folder; stays the caller's.
+        folders: of attempts.
+    """
+
+    def __init__(self, slot: Slot, state: SlotState, trial: PrivateRoot, folders: AttemptFolders) -> None:
+        self.slot = slot
+        self.state = state
+        self.trial = trial
+        self._folders = folders
+
+    @cached_property
+    def files(self) -> HeldTree:
+        """The collected files; errors as `AttemptFolders.files`."""
+        return self._folders.files(self.slot.slot, self.state.attempts[-1])
 
 
 class SlotTrials:
@@ -145,10 +168,11 @@ class SlotTrials:
         """
         rows = (to_json(result.residual), to_json(result.events))
         audit = (row.model_dump(mode="json", exclude_unset=True) for row in result.observed.audit)
+        observed: dict[str, bytes | None] = {EVENTS: b"".join(map(dump_line, rows))}
+        if result.observed.audit:
+            observed[AUDIT] = b"".join(map(dump_line, audit))
         with self._store.demand_trial(self.key(slot)) as trial:
-            trial.replace(EVENTS, b"".join(map(dump_line, rows)))
-            if result.observed.audit:
-                trial.replace(AUDIT, b"".join(map(dump_line, audit)))
+            trial.replace_all(observed)
 
     def settle(self, slot: Slot, state: SlotState, ended: EndClass) -> Settled:
         """End a slot's trial, and grade what it left where its class has a grade.
@@ -161,29 +185,34 @@ class SlotTrials:
         Raises:
             TrialError, StudyError, LockError, EvidenceError: see `begin` and `AttemptFolders.files`.
         """
-        if self._is_missing(slot):
+        trial = self._store.trial(self.key(slot))
+        if trial is None:
             # Its runner died between the journal and the store, as often as a slot may begin.
             prepare(self._store, self.order(slot))
-        document = self._document(slot)
+            trial = self._store.demand_trial(self.key(slot))
+        with trial:
+            return self._settled(_Over(slot, state, trial, self._folders), ended)
+
+    def _settled(self, over: _Over, ended: EndClass) -> Settled:
+        document = self._document(over)
         row: SlotEnded | None = None
-        if state.ended is None:
-            document, ended = self._end(slot, state, ended, document)
+        if over.state.ended is None:
+            document, ended = self._end(over, ended, document)
             row = SlotEnded(
-                slot=slot.slot,
+                slot=over.slot.slot,
                 **{"class": ended},
                 completion_binding_hash=document.completion_binding_hash,
             )
-        if not is_graded(state, ended, self._plan.analysis):
+        if not is_graded(over.state, ended, self._plan.analysis):
             return Settled(row, None)
-        grading = self._grade(slot, state, document)
-        graded = Graded(slot=slot.slot, grade_hash=grading.grade_hash, state=grading.state)
+        grading = self._grade(over, document)
+        graded = Graded(slot=over.slot.slot, grade_hash=grading.grade_hash, state=grading.state)
         reward = None if grading.reward is None else grading.reward.reward
         return Settled(row, graded, reward)
 
-    def _end(
-        self, slot: Slot, state: SlotState, ended: EndClass, document: TrialDocument
-    ) -> tuple[TrialDocument, EndClass]:
+    def _end(self, over: _Over, ended: EndClass, document: TrialDocument) -> tuple[TrialDocument, EndClass]:
         """The trial of a slot as it ended, and the class that this makes of the slot."""
+        slot = over.slot
         if document.status is TrialStatus.COMPLETED:
             replay(self._store, self.key(slot))
             return document, EndClass.COMPLETED
@@ -191,10 +220,10 @@ class SlotTrials:
             return document, EndClass.CONTAMINATED
         if document.status is TrialStatus.FAILED:
             return document, ended
-        cursor = self._cursor(slot, state)
+        cursor = self._cursor(slot, over.state)
         if ended is EndClass.COMPLETED:
             try:
-                self._complete(slot, state, cursor)
+                self._complete(over, cursor)
             except TrialError as error:
                 if error.code is not TrialCode.ISOLATION_BREACH:
                     raise
@@ -203,24 +232,23 @@ class SlotTrials:
             self._move(slot, TrialStatus.CONTAMINATED, cursor=cursor, reason="contaminated")
         elif ended is not EndClass.COMPLETED:
             self._move(slot, TrialStatus.FAILED, cursor=cursor, reason=str(ended))
-        return self._document(slot), ended
+        return self._document(over), ended
 
-    def _complete(self, slot: Slot, state: SlotState, cursor: ResumeCursor) -> None:
-        last = state.attempts[-1]
-        exit_ = self._folders.found(slot.slot, last)
+    def _complete(self, over: _Over, cursor: ResumeCursor) -> None:
+        slot, last = over.slot, over.state.attempts[-1]
+        exit_ = self._folders.exit_of(slot.slot, last)
         if exit_ is None:
             raise ValueError("an attempt that completed has no exit")
-        files = self._folders.files(slot.slot, last)
-        with self._store.demand_trial(self.key(slot)) as trial, trial.child(OUTCOME_FOLDER) as folder:
-            folder.replace(OUTCOME_NAME, dump_line(_outcome(slot, exit_, files)))
+        with over.trial.child(OUTCOME_FOLDER) as folder:
+            folder.replace(OUTCOME_NAME, dump_line(_outcome(slot, exit_, over.files)))
         places = self._places(slot, last.number, audited=exit_.isolation.audit_complete)
         request = CheckpointRequest(
             status=TrialStatus.COMPLETED,
             access_audit_complete=exit_.isolation.audit_complete,
             access_roots_enforced=exit_.isolation.roots_enforced,
             isolation_evidence=exit_.isolation.evidence,
-            read_allow_roots=tuple(f"{place}/work" for place in places),
-            write_allow_roots=tuple(f"{place}/collected" for place in places),
+            read_allow_roots=exit_.isolation.read_roots or tuple(f"{place}/work" for place in places),
+            write_allow_roots=exit_.isolation.write_roots or tuple(f"{place}/collected" for place in places),
             resume_cursor=cursor,
         )
         checkpoint(self._store, self.key(slot), request)
@@ -243,20 +271,12 @@ class SlotTrials:
         ended = [attempt for attempt in state.attempts if attempt.ended is not None]
         return ResumeCursor(next_run_order=slot.slot, consumed_budget=consumed(ended))
 
-    def _is_missing(self, slot: Slot) -> bool:
-        trial = self._store.trial(self.key(slot))
-        if trial is None:
-            return True
-        trial.close()
-        return False
+    def _document(self, over: _Over) -> TrialDocument:
+        return self._store.read(read_document_bytes(over.trial))
 
-    def _document(self, slot: Slot) -> TrialDocument:
-        with self._store.demand_trial(self.key(slot)) as trial:
-            return read_document(trial)
-
-    def _grade(self, slot: Slot, state: SlotState, document: TrialDocument) -> Grading:
-        task = self._tasks[slot.task_id]
-        first, second = self._agent.grade(task, self._folders.files(slot.slot, state.attempts[-1]))
+    def _grade(self, over: _Over, document: TrialDocument) -> Grading:
+        task = self._tasks[over.slot.task_id]
+        first, second = self._agent.grade(task, over.files)
         grading = grading_of(
             first,
             second,
@@ -264,10 +284,7 @@ class SlotTrials:
             grader_hash=task.grader_hash,
             pass_at=self._plan.outcome.pass_at,
         )
-        with (
-            self._store.demand_trial(self.key(slot)) as trial,
-            trial.child(GRADING, create=True) as folder,
-        ):
+        with over.trial.child(GRADING, create=True) as folder:
             _write_grades(folder, grading)
         return grading
 
@@ -282,11 +299,10 @@ class SlotTrials:
 
 
 def _write_grades(folder: PrivateRoot, grading: Grading) -> None:
-    for name, grade in ((GRADE_NAME, grading.grade), (REPLAY_NAME, grading.replay)):
-        if grade is None:
-            folder.remove(name)
-        else:
-            folder.replace(name, dump_line(grade_json(grade)))
+    grades = ((GRADE_NAME, grading.grade), (REPLAY_NAME, grading.replay))
+    folder.replace_all(
+        {name: None if grade is None else dump_line(grade_json(grade)) for name, grade in grades}
+    )
 
 
 def _outcome(slot: Slot, exit_: AttemptExit, files: HeldTree) -> dict[str, JsonValue]:

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.state import AttemptState
 
 _WORKED: Final = frozenset(
-    {EndClass.COMPLETED, EndClass.NO_ANSWER, EndClass.REFUSED, EndClass.TIMEOUT, EndClass.LIMIT}
+    {
+        EndClass.COMPLETED,
+        EndClass.NO_ANSWER,
+        EndClass.REFUSED,
+        EndClass.TIMEOUT,
+        EndClass.LIMIT,
+        EndClass.CONTAMINATED,
+        EndClass.VOID,
+    }
 )
 """Classes after which a model has certainly worked, so that what is not told is not nothing."""
 
@@ -65,8 +73,9 @@ def left_of(budget: Budgets, used: ConsumedBudget) -> Budgets | None:
 class Spending:
     """What the attempts of a study have used so far, dimension by dimension.
 
-    What a call does not tell is taken as the whole budget of its trial where a model has certainly worked, so
-    that a cap trips even when nobody says what things cost.
+    What a call does not tell is taken as the whole budget of its trial where a model has certainly worked,
+    and where a trial has no limit, as the whole budget of the study: a cap trips even when nobody says what
+    things cost (field-failures.md F39, F40).
 
     Args:
         trial: the budget of one trial.
@@ -75,6 +84,7 @@ class Spending:
     def __init__(self, trial: Budgets) -> None:
         self._trial = trial
         self._used = dict.fromkeys(DIMENSIONS, 0.0)
+        self._unknown: set[str] = set()
 
     def add(self, ended: EndClass, usage: Usage) -> None:
         """Take an attempt that ended."""
@@ -82,12 +92,14 @@ class Spending:
             value = told(usage, name)
             if value is None and ended in _WORKED:
                 value = getattr(self._trial, name)
+                if value is None:
+                    self._unknown.add(name)
             self._used[name] += value or 0.0
 
     def exhausted(self, budget: Budgets) -> str | None:
         """The first dimension in which nothing is left; None while there is."""
         for name in DIMENSIONS:
             limit = getattr(budget, name)
-            if limit is not None and self._used[name] >= limit:
+            if limit is not None and (name in self._unknown or self._used[name] >= limit):
                 return name
         return None

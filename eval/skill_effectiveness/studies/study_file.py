@@ -16,6 +16,7 @@ from skill_effectiveness.evidence.yaml12 import Mark, YamlDocument, YamlError, r
 from skill_effectiveness.protocol.document import FrozenModel, Rate
 from skill_effectiveness.protocol.gates import Budgets, EvidenceTierName
 from skill_effectiveness.protocol.registries import RegistrySchema, Scope
+from skill_effectiveness.providers.prices import ModelPrice
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.words import (
     DEFAULT_RULES,
@@ -80,6 +81,16 @@ class SimulatedSettings(FrozenModel):
     effect: Annotated[float, Field(ge=-1, le=1)]
     sleep_seconds: Annotated[float, Field(ge=0, le=_MOST_SLEEP)] = 0.0
     endings: dict[EndClass, Rate] = {}  # noqa: RUF012 - pydantic copies a default
+
+
+class RealSettings(FrozenModel):
+    """What can be said of a driver that is a program.
+
+    Attributes:
+        prices: by model, exactly as it is asked for; used where the program tells no cost.
+    """
+
+    prices: dict[Model, ModelPrice] = {}  # noqa: RUF012 - pydantic copies a default
 
 
 class Driver(FrozenModel):
@@ -224,6 +235,16 @@ class StudyFile(FrozenModel):
         """
         return validate(SimulatedSettings, dict(self.driver.settings))
 
+    def price(self) -> ModelPrice | None:
+        """What the model of a driver that is a program costs, as far as it is stated.
+
+        Raises:
+            DocumentError: the driver has other settings; `read_study` lets none such through.
+        """
+        if self.driver.simulated:
+            return None
+        return validate(RealSettings, dict(self.driver.settings)).prices.get(self.driver.model)
+
     def rules(self) -> dict[EndClass, Rule]:
         """What each class that is not fixed counts for."""
         return {**DEFAULT_RULES, **self.analysis.estimand}
@@ -296,22 +317,29 @@ def _refused(document: YamlDocument, told: list[tuple[str, str]]) -> StudyFileEr
 
 
 def _demand_settings(study: StudyFile) -> None:
-    """Hold the settings of a simulated driver against their model, told by their place in the file.
+    """Hold the settings of a driver against their model, told by their place in the file.
 
     Raises:
         EvidenceError: with pointers from the top of the file.
     """
-    if not study.driver.simulated:
-        return
-    validate(_Placed, {"driver": {"settings": dict(study.driver.settings)}})
+    placed = _PlacedSimulated if study.driver.simulated else _PlacedReal
+    validate(placed, {"driver": {"settings": dict(study.driver.settings)}})
 
 
-class _PlacedSettings(FrozenModel):
+class _SimulatedDriver(FrozenModel):
     settings: SimulatedSettings
 
 
-class _Placed(FrozenModel):
-    driver: _PlacedSettings
+class _RealDriver(FrozenModel):
+    settings: RealSettings
+
+
+class _PlacedSimulated(FrozenModel):
+    driver: _SimulatedDriver
+
+
+class _PlacedReal(FrozenModel):
+    driver: _RealDriver
 
 
 def _broken_rules(study: StudyFile) -> Iterator[tuple[str, str]]:

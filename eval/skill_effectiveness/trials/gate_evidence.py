@@ -28,6 +28,7 @@ from skill_effectiveness.trials.gate_words import EvidenceSource, GateStatus
 from skill_effectiveness.trials.pilot_bundle import open_bundle
 from skill_effectiveness.trials.pilot_errors import PilotCode, PilotError
 from skill_effectiveness.trials.pilot_plan import read_design, read_plan
+from skill_effectiveness.trials.readings import folded
 from skill_effectiveness.trials.summary import VerdictFacts
 from skill_effectiveness.trials.tiers import CAUSAL, check_in_force
 from skill_effectiveness.trials.trial_reading import NoTrials, SealedTrials, StoredTrials, TrialReader
@@ -119,7 +120,7 @@ def evaluate_bundle(
         _check_bound(bundle, planned)
     source = _source(bundle, store)
     # Another spelling of the same word must not turn an invented run into a real one.
-    synthetic = plan.provider.strip().casefold() in NO_AGENTS
+    synthetic = folded(plan.provider).strip() in NO_AGENTS
     result = evaluate_gate(
         GateInputs(
             thresholds=gates.thresholds,

@@ -8,8 +8,9 @@ that `readings` lists; numbers and truth values are not. What is found decides, 
 - `owner_prefix`: `ccl-skills:`, or an expected owner `a:b` that no letter or digit touches.
 - `metadata_token`: the words manifest hash, skills invoked or skill invocations, or arm id and a value.
 - `arm_id`: a registered arm id that no letter or digit touches. Between its parts may stand hyphens,
-  underscores, points, emphasis marks or nothing (`profile-full`, `profile_full`, `profileFull`). Ids of fewer
-  than four letters and digits (`S1`) count in their own case only, since code is full of names like `s1`.
+  underscores, points, emphasis marks or nothing (`profile-full`, `profile_full`, `profileFull`), also where a
+  line was broken behind a hyphen. Ids of fewer than four letters and digits (`S1`) count in their own case
+  only, since code is full of names like `s1`.
 - `profile_text`: 8 or more consecutive words of a treatment text, whatever stands between the words, also if
   they go on from one text of the payload into the next (lines of an array, keys, keys and values). A word is
   a run of letters and digits, or one Chinese or Japanese character.
@@ -28,7 +29,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.pointer import Location, pointer_to
-from skill_effectiveness.trials.readings import Reading, cased, folded, readings
+from skill_effectiveness.trials.readings import Reading, Readings, cased, folded, readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +57,8 @@ _NOT_COMPACT: Final = re.compile(r"[\W_]+")
 # Between the words of a camel-case name.
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BEFORE, _AFTER = r"(?<![^\W_])", r"(?![^\W_])"
-_SEPARATORS: Final = r"[-_.*`~]*"
+# A line may be broken behind a hyphen, never within a word.
+_SEPARATORS: Final = r"(?:[-_.*`~]*-[ \t]*\r?\n[ \t>]*|[-_.*`~]*)"
 _DIGEST: Final = re.compile(r"sha-?256\s*[:=]\s*[0-9a-f]{64}")
 _BARE_DIGEST: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _NAMESPACE: Final = re.compile(r"ccl[-_\s]?skills\s*:")
@@ -161,7 +163,7 @@ class _Text:
 
     place: Location | None
     is_key: bool
-    readings: tuple[Reading, Reading, Reading, Reading]
+    readings: Readings
 
     def hit(self, kind: LeakKind, offset: int, length: int) -> LeakHit:
         return LeakHit(pointer_to(self.place), offset, length, kind)
@@ -344,7 +346,7 @@ def _runs_of_words(texts: Sequence[_Text], profile: _Profile) -> Iterator[LeakHi
     different = any(len(_distinct(text.readings)) > 1 for text in texts)
     keys, values = ([text for text in texts if text.is_key is of_keys] for of_keys in (True, False))
     for stream in (keys, values, texts):
-        for which in range(4 if different else 1):
+        for which in range(len(texts[0].readings) if different else 1):
             yield from _runs_of_a_stream(stream, which, profile, numbers)
 
 

@@ -6,10 +6,13 @@ comparison. What is undone:
 - capitals;
 - accents, composed or apart, full-width, mathematical, ligature forms: compatibility decomposition (Unicode
   TR 15, NFKD), of which combining marks are left out;
-- Cyrillic, Greek and other letters drawn like Latin ones, small capitals, capitals on discs and squares, by a
-  table of the usual ones (the idea of Unicode TS 39, section 4), and dashes of every kind;
+- Cyrillic, Greek and other letters drawn like Latin ones, letters with a stroke, small capitals, capitals on
+  discs and squares and in outline, by a table of the usual ones (the idea of Unicode TS 39, section 4), and
+  dashes of every kind;
 - zero-width, bidirectional, filler, tag, control, unassigned characters, soft hyphens and terminal colours:
   left out, and taken as a space in a reading of its own;
+- tag characters besides, which spell ASCII that no person sees and a model reads: shown, in a reading of its
+  own;
 - percent, HTML and backslash escapes (`\x70`, `\u0070`, `\n`), up to three deep, in readings of their own.
 
 What is not undone: encodings that have to be computed (base64, hex, octal, reversed or rotated letters),
@@ -22,69 +25,82 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ESCAPES_DEEP: Final = 3
 
-# Letters that are drawn like Latin ones in common fonts: first Cyrillic, then Greek, others, small capitals.
+# Letters that are drawn like Latin ones in common fonts: first Cyrillic, then Greek, others, small capitals,
+# letters with a stroke or hook.
 _DRAWN_LIKE: Final = {
-    "A": "\u0410\u0391",
-    "B": "\u0412\u0392",
-    "C": "\u0421\u03f9",
-    "E": "\u0415\u0395",
-    "H": "\u041d\u0397",
-    "I": "\u0406\u04c0\u0399",
-    "J": "\u0408",
-    "K": "\u041a\u039a",
-    "M": "\u041c\u039c",
-    "N": "\u039d",
-    "O": "\u041e\u039f\u0555",
-    "P": "\u0420\u03a1",
-    "S": "\u0405\u054f",
-    "T": "\u0422\u03a4",
-    "X": "\u0425\u03a7",
-    "Y": "\u04ae\u03a5",
-    "Z": "\u0396",
+    "A": "\u0410\u0391\u13aa\ua4ee",
+    "B": "\u0412\u0392\u13f4\ua4d0",
+    "C": "\u0421\u03f9\u13df\ua4da",
+    "D": "\u13a0\ua4d3\u0110",
+    "E": "\u0415\u0395\u13ac\ua4f0",
+    "F": "\ua4dd",
+    "G": "\u13c0\ua4d6",
+    "H": "\u041d\u0397\u13bb\ua4e7\u0126",
+    "I": "\u0406\u04c0\u0399\ua4f2",
+    "J": "\u0408\u13ab\ua4d9",
+    "K": "\u041a\u039a\u13e6\ua4d7",
+    "L": "\u13de\ua4e1\u0141",
+    "M": "\u041c\u039c\u13b7\ua4df",
+    "N": "\u039d\ua4e0",
+    "O": "\u041e\u039f\u0555\ua4f3\u00d8",
+    "P": "\u0420\u03a1\u13e2\ua4d1",
+    "R": "\u13a1\ua4e3",
+    "S": "\u0405\u054f\u13da\ua4e2",
+    "T": "\u0422\u03a4\u13a2\ua4d4\u0166",
+    "U": "\ua4f4",
+    "V": "\u13d9\ua4e6",
+    "W": "\u13b3\ua4ea",
+    "X": "\u0425\u03a7\ua4eb",
+    "Y": "\u04ae\u03a5\ua4ec",
+    "Z": "\u0396\u13c3\ua4dc",
     "a": "\u0430\u03b1\u0251\u1d00",
-    "b": "\u0299",
+    "b": "\u0299\u0180",
     "c": "\u0441\u03f2\u1d04",
-    "d": "\u0501\u1d05",
+    "d": "\u0501\u1d05\u0111",
     "e": "\u0435\u0454\u1d07",
-    "f": "\u0493\ua730",
-    "g": "\u0261\u0262",
-    "h": "\u04bb\u0570\u029c",
-    "i": "\u0456\u03b9\u0131\u0269\u026a",
+    "f": "\u0493\ua730\u0192",
+    "g": "\u0261\u0262\u01e5",
+    "h": "\u04bb\u0570\u029c\u0127",
+    "i": "\u0456\u03b9\u0131\u0269\u026a\u0268",
     "j": "\u0458\u03f3\u0237\u1d0a",
     "k": "\u043a\u03ba\u1d0b",
-    "l": "\u04cf\u01c0\u2223\u029f",
+    "l": "\u04cf\u01c0\u2223\u029f\u0142",
     "m": "\u1d0d",
     "n": "\u0578\u057c\u0274",
-    "o": "\u043e\u03bf\u0585\u1d0f",
-    "p": "\u0440\u03c1\u1d18",
+    "o": "\u043e\u03bf\u0585\u1d0f\u00f8",
+    "p": "\u0440\u03c1\u1d18\u1d7d",
     "q": "\u051b\u0566\ua7af",
-    "r": "\u0280",
+    "r": "\u0280\u027e",
     "s": "\u0455\ua731",
-    "t": "\u1d1b",
-    "u": "\u03c5\u057d\u1d1c",
+    "t": "\u1d1b\u0167",
+    "u": "\u03c5\u057d\u1d1c\u0289",
     "v": "\u0475\u03bd\u1d20",
     "w": "\u051d\u0461\u1d21",
     "x": "\u0445\u03c7",
     "y": "\u0443\u03b3\u028f",
-    "z": "\u1d22",
+    "z": "\u1d22\u01b6",
 }
-# The capitals of these alphabets have no decomposition: white on a black disc, white on a black square, and
-# the halves of flags.
-_ALPHABETS: Final = (0x1F150, 0x1F170, 0x1F1E6)
+# The capitals of these alphabets have no decomposition, or one that a newer Unicode knows: white on a black
+# disc, white on a black square, the halves of flags, outlined.
+_ALPHABETS: Final = (0x1F150, 0x1F170, 0x1F1E6, 0x1CCD6)
 _LOOK_ALIKES: Final = {ord(other): latin for latin, others in _DRAWN_LIKE.items() for other in others} | {
     first + place: letter for first in _ALPHABETS for place, letter in enumerate(ascii_uppercase)
 }
-_DASHES: Final = frozenset("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d\u058a")
+_DASH_PUNCTUATION: Final = "Pd"
+# Drawn as dashes although their category says symbol or other punctuation: minus, bullet of a list.
+_DASHES: Final = frozenset("\u2212\u2043\u02d7")
+# Each spells the ASCII character that many places below it (Unicode, section 23.9).
+_TAGS: Final = {0xE0000 + char: char for char in range(0x20, 0x7F)}
 # Drawn as nothing although their category says letter, mark or other symbol.
 _INVISIBLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u2800\u3164\uffa0")
 # Everything but visible ASCII and white space, colours and movements of a terminal (ECMA-48, 5.4) as a whole.
@@ -125,21 +141,25 @@ class Reading:
         return self.starts[start], self.ends[end - 1] - self.starts[start]
 
 
-def readings(text: str) -> tuple[Reading, Reading, Reading, Reading]:
+Readings: TypeAlias = tuple[Reading, Reading, Reading, Reading, Reading]
+
+
+def readings(text: str) -> Readings:
     """The text as it stands and decoded, each without its invisible characters and with spaces for them.
 
-    Readings that do not differ are the same object, so most texts have one, four times.
+    The last one is decoded and shows what tag characters spell. Readings that do not differ are the same
+    object, so most texts have one, five times.
     """
     if text.isascii() and not _CONTROL.search(text) and not _has_escape(text):
         places = range(len(text))
         only = Reading(text.lower(), text, places, range(1, len(text) + 1))
-        return only, only, only, only
+        return only, only, only, only, only
     source = _Source.of(text)
-    without, spaced = _both(source)
+    without, spaced = as_it_stands = _both(source)
     decoded = source.decoded()
-    if decoded is source:
-        return without, spaced, without, spaced
-    return without, spaced, *_both(decoded)
+    plain, separate = as_it_stands if decoded is source else _both(decoded)
+    shown = decoded.with_tags_shown()
+    return without, spaced, plain, separate, plain if shown is decoded else _read(shown, "")
 
 
 def _has_escape(text: str) -> bool:
@@ -178,6 +198,11 @@ class _Source:
                 break
             source = after
         return source
+
+    def with_tags_shown(self) -> _Source:
+        """With the text that tag characters spell, decoded as well, or itself when it has none."""
+        text = self.text.translate(_TAGS)
+        return self if text == self.text else replace(self, text=text).decoded()
 
     def _decoded_once(self) -> _Source:
         parts: list[str] = []
@@ -262,11 +287,12 @@ def _read(source: _Source, invisible: str) -> Reading:
 @lru_cache(_SHAPES_KEPT)
 def _shape(char: str, invisible: str) -> str:
     """What a character looks like: nothing, a space, or one or more plain characters with their case."""
-    if char in _DASHES:
+    category = unicodedata.category(char)
+    if char in _DASHES or category == _DASH_PUNCTUATION:
         return "-"
     if char.isspace():
         return " "
-    if char in _INVISIBLE or unicodedata.category(char) in _NOTHING:
+    if char in _INVISIBLE or (category in _NOTHING and ord(char) not in _LOOK_ALIKES):
         return invisible
     # A combining mark by itself, of an accent written apart or a variation selector, is no break.
     parts = (part for part in unicodedata.normalize("NFKD", char) if unicodedata.category(part)[0] != "M")

@@ -1,0 +1,190 @@
+"""Studies on real Dask workers: killed, interrupted, lost, and the same tables as by threads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import socket
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from skill_effectiveness.studies.cluster import cluster_agent
+from skill_effectiveness.studies.cluster_address import read_cluster
+from skill_effectiveness.studies.executors import thread_executor
+from skill_effectiveness.studies.halting import Halt
+from skill_effectiveness.studies.reporting import report_study
+from skill_effectiveness.studies.runner import RunParts, RunStatus, run_study
+from skill_effectiveness.studies.runtime import runtime_manifest_hash
+from tests.support.cluster_runs import SETTINGS, Commands, commands, scheduler, wait_until
+from tests.support.crash_images import fast_folder
+from tests.support.studies import bench, example
+from tests.support.study_runs import Watching, run, simulated, types_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.studies import Bench
+
+pytestmark = pytest.mark.slow
+
+ONE = {"samples: 3": "samples: 1"}
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder where durability costs nothing."""
+    with fast_folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[Commands]:
+    """Commands in a folder of their own."""
+    with commands(tmp_path) as found:
+        yield found
+
+
+def sleeping(seconds: float) -> dict[str, str]:
+    return ONE | {SETTINGS: f"{SETTINGS}    sleep_seconds: {seconds}\n"}
+
+
+OF_THE_FOLDER = ("trial_fingerprint", "completion_binding_hash", "grade_hash")
+"""Columns that differ between two folders of one plan, whoever carries its attempts out."""
+
+
+def tables(held: Bench, out: str) -> list[list[dict[str, str]]]:
+    with held.open(out) as study, study.journal(held.state) as journal:
+        report_study(study, journal)
+    found = []
+    for name in ("trials.csv", "pairs.csv"):
+        rows = csv.DictReader(io.StringIO((held.folder / out / "report" / name).read_text()))
+        found.append([{key: row[key] for key in row if key not in OF_THE_FOLDER} for row in rows])
+    return found
+
+
+def test_threads_and_workers_make_the_same_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """S5 S30: one plan, by threads and by two worker processes: the same rows, and a silent screen."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    with bench(tmp_path) as held:
+        study = example(tmp_path)
+        for out in ("T", "R"):
+            held.plan(study, out=out, manifest=runtime_manifest_hash)
+        assert run(held, out="T").status is RunStatus.COMPLETE
+        two = read_cluster("local:2", plain=False)
+        with (
+            held.open("R") as opened,
+            cluster_agent(two, opened, simulated(opened), held.state) as agent,
+            thread_executor(8) as executor,
+        ):
+            parts = RunParts(opened, held.state, agent, executor, 8, Halt(), Watching(), agent)
+            assert run_study(parts).status is RunStatus.COMPLETE
+        assert tables(held, "T") == tables(held, "R")
+        assert types_of(held, "R").count("slot_started") == 12
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_killed_worker(held: Commands) -> None:
+    """S31 S19: SIGKILL in the middle of an attempt: begun once, made anew, and the journal tells."""
+    held.plan(edits=sleeping(1.5))
+    started = held.start("--cluster", "local:2")
+    assert wait_until(lambda: len(held.kept("started")) == 2)
+    held.workers()[0].kill()
+    out, err = started.communicate(timeout=60)
+    assert started.returncode == 0, err
+    assert "run_status=complete" in out
+    assert "attempts=5" in out
+    assert len(held.kept("started")) == 5
+    assert held.kept("done") == []
+    rows = [json.loads(line) for line in (held.folder / "R/journal/000001.jsonl").read_bytes().splitlines()]
+    lost = next(row for row in rows if row["type"] == "worker_lost")["body"]["slots"]
+    again = [
+        row["body"]["slot"] for row in rows if row["type"] == "slot_started" and row["body"]["attempt"] == 2
+    ]
+    assert (len(lost), lost) == (1, again)
+    assert "Traceback" not in err
+    assert "distributed" not in err
+    assert held.processes() == []
+
+
+def test_a_killed_runner(held: Commands) -> None:
+    """S23 S31: SIGKILL: no worker survives it, and the same line goes on."""
+    held.plan(edits=sleeping(1.0))
+    started = held.start("--cluster", "local:2")
+    assert wait_until(lambda: len(held.kept("started")) == 2)
+    started.send_signal(signal.SIGKILL)
+    started.communicate(timeout=20)
+    assert wait_until(lambda: held.processes() == [], 10)
+    code, out, err = held.run("--cluster", "local:2")
+    assert (code, "run_status=complete" in out) == (0, True), err
+    assert held.processes() == []
+
+
+def test_ctrl_c_twice(held: Commands) -> None:
+    """S25 S31: as a terminal does it, to the whole group: once nothing, twice all agents end."""
+    held.plan(edits=sleeping(30))
+    started = held.start("--cluster", "local:2")
+    assert wait_until(lambda: len(held.kept("started")) == 2)
+    os.killpg(started.pid, signal.SIGINT)
+    time.sleep(1)
+    assert started.poll() is None
+    assert len(held.workers()) == 2
+    os.killpg(started.pid, signal.SIGINT)
+    out, err = started.communicate(timeout=25)
+    assert started.returncode == 130, err
+    assert "run_status=drained" in out
+    assert "Traceback" not in err
+    assert (held.folder / "R/journal/000001.jsonl").read_text().count('"detail":"stopped"') == 2
+    assert held.processes() == []
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def test_a_killed_scheduler(held: Commands) -> None:
+    """S31 S23: the run is blocked by name, exit 1; another scheduler, and the same line goes on."""
+    held.plan(edits=sleeping(1.5))
+    port = free_port()
+    line = ("--cluster", f"tcp://127.0.0.1:{port}")
+    with scheduler(held, port, 2) as process:
+        started = held.start(*line)
+        assert wait_until(lambda: len(held.kept("started")) == 2)
+        process.kill()
+        out, err = started.communicate(timeout=30)
+        assert started.returncode == 1, err
+        assert "run_status=blocked" in out
+        assert "cluster_lost" in err
+        assert "Traceback" not in err
+        assert "distributed" not in err
+    with scheduler(held, port, 1):
+        code, out, err = held.run(*line)
+    assert (code, "run_status=complete" in out) == (0, True), err
+
+
+def test_nobody_answers(held: Commands) -> None:
+    """S33: a scheduler that is not there is refused in bounded time, in one sentence."""
+    held.plan(edits=ONE)
+    code, out, err = held.run("--cluster", f"tcp://127.0.0.1:{free_port()}", seconds=40)
+    assert (code, out) == (2, "")
+    assert "cluster_unreachable" in err or "nobody answers" in err
+    assert "Traceback" not in err
+    assert "distributed" not in err
+
+
+def test_no_certificates(held: Commands) -> None:
+    """S33: an encrypted connection without any is refused before anything is connected."""
+    held.plan(edits=ONE)
+    code, out, err = held.run("--cluster", "tls://127.0.0.1:8786", seconds=40)
+    assert (code, out) == (2, "")
+    assert "certificates" in err
