@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from pathlib import Path
@@ -138,6 +139,18 @@ class TestAnUntrustedFile:
         monkeypatch.setattr(os, "open", refuse)
         with pytest.raises(ManifestError, match=r"a/b/file cannot be read.*Permission denied"):
             hash_file(top, "a/b/file")
+
+    @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+    def test_for_which_nothing_is_left(self, top: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+        """R6: whoever is told to install again does so in vain."""
+
+        def refuse(_name: str, _flags: int, *, dir_fd: int | None = None) -> int:
+            raise OSError(number, os.strerror(number), dir_fd)
+
+        monkeypatch.setattr(os, "open", refuse)
+        with pytest.raises(ManifestError, match=r"cannot be read.*ask again") as caught:
+            hash_file(top, "a/b/file")
+        assert "install" not in str(caught.value)
 
     def test_that_fails_in_the_middle(self, top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(_number: int, _size: int) -> bytes:

@@ -16,7 +16,7 @@ from skill_effectiveness.evidence.faults import FileCode
 from skill_effectiveness.evidence.files import Folder
 from skill_effectiveness.evidence.fsops import closing
 from skill_effectiveness.evidence.journal_faults import JournalReport, JournalStatus, Unreadable
-from skill_effectiveness.evidence.journal_layout import SEGMENTED, Layout, is_part
+from skill_effectiveness.evidence.journal_layout import SEGMENTED, Layout
 from skill_effectiveness.evidence.journal_rows import ORIGIN
 from skill_effectiveness.evidence.journal_survey import survey
 
@@ -82,9 +82,6 @@ def verify_file(
             return _unreadable(error, path)
         if not stat.S_ISREG(status.st_mode):
             return _report(Unreadable.WRONG_KIND, f"{path.name!a} is not a file.")
-        if is_part(path.name):
-            told = f"{path.name!a} is one file of a journal that is a folder; name the folder."
-            return _report(Unreadable.WRONG_KIND, told)
         return survey(folder, layout, state, on_row).report
 
 
