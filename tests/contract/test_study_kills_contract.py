@@ -42,6 +42,9 @@ LONGEST_ROUND = 5.0
 AGAIN = {0, 1, -signal.SIGKILL}
 """How a run may end that something was killed under: complete, blocked, killed."""
 
+NOBODY_THERE, UNREACHED = 2, "nobody answers at this scheduler's address"
+"""How it ends when its scheduler was killed before it was reached, and what it says then."""
+
 
 class Cluster:
     """A scheduler and its workers, each a process of its own; whoever is missing is started again.
@@ -158,7 +161,8 @@ class Killing:
         target = self._chance.choice(sorted(self.killed))
         self.killed[target] += self._kill(target, run)
         if target in {"runner", "scheduler"}:
-            assert run.wait(PATIENCE) in AGAIN
+            ended = run.wait(PATIENCE)
+            assert ended in AGAIN or (ended == NOBODY_THERE and UNREACHED in self._said()), ended
         else:
             with suppress(subprocess.TimeoutExpired):
                 run.wait(self._chance.uniform(0.5, LONGEST_ROUND))
@@ -192,6 +196,10 @@ class Killing:
                 agent.kill()
                 return True
         return False
+
+    def _said(self) -> str:
+        """The last that runs have written."""
+        return (self._studying.tmp_path / "runs.log").read_text()[-500:]
 
     def look(self, folder: Path) -> None:
         """Nothing that was acknowledged is lost or changed."""

@@ -64,6 +64,11 @@ def asked(
     return outcome
 
 
+def starts_so_far(tmp_path: Path) -> list[dict[str, Any]]:
+    """How the fake was started, none before its first start."""
+    return starts(tmp_path) if (tmp_path / "starts.jsonl").exists() else []
+
+
 def printed(tmp_path: Path, *parts: dict[str, Any]) -> CallOutcome:
     """One judge call of a program that prints these parts and exports the same ones."""
     return asked(tmp_path, "say(*lines)", lines=stream(*parts), export=exported(*parts))
@@ -309,6 +314,29 @@ class TestTheExport:
         outcome = asked(tmp_path, export=exported(step_start(), text("{}"), step_finish()))
 
         assert outcome.ending is Ending.STREAM_INVALID
+
+    def test_our_stop_while_it_is_exported(self, tmp_path: Path) -> None:
+        """P6: cancelled; what could not be looked at for that reason is nothing that the program did."""
+        around = with_ripgrep(tmp_path)
+        provider = OpenCodeProvider.at(write_opencode(tmp_path, hang=30), around=around)
+        outcome = provider.judge(
+            question(model=MODEL), around=around, cancelled=lambda: len(starts_so_far(tmp_path)) > 1
+        )
+
+        assert (outcome.ending, outcome.answer) == (Ending.CANCELLED, None)
+        assert codes(outcome) == []
+        assert left_behind(around) == []
+
+    @pytest.mark.slow
+    def test_no_time_is_left_to_export_it(self, tmp_path: Path) -> None:
+        """P6: timeout, whichever child of the call was at work when its time was over."""
+        around = with_ripgrep(tmp_path)
+        provider = OpenCodeProvider.at(write_opencode(tmp_path, hang=30), around=around)
+        outcome = provider.judge(question(model=MODEL, seconds=1.5), around=around)
+
+        assert len(starts(tmp_path)) == 2
+        assert (outcome.ending, outcome.answer) == (Ending.TIMEOUT, None)
+        assert left_behind(around) == []
 
     @pytest.mark.parametrize("export", ["", '{"info": {}, "messages": [1]}'])
     def test_an_export_that_is_none(self, tmp_path: Path, export: str) -> None:

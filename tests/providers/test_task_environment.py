@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from skill_effectiveness.providers import ADAPTERS
+from skill_effectiveness.execution import Executable
+from skill_effectiveness.providers import ADAPTERS, CommandProvider, CommandSettings
 from skill_effectiveness.providers.command_line import CommandLine
 from skill_effectiveness.providers.task_environment import refused_name
 
@@ -37,3 +40,12 @@ def test_no_variable_of_any_adapter_can_be_set(adapter: type[CommandLine]) -> No
     names = {*getattr(adapter, "session_variables", {}), *getattr(adapter, "own_keys", ())}
     held = object.__new__(adapter)
     assert [name for name in names if not refused_name(name, held)] == []
+
+
+def test_what_a_configuration_lets_through_is_the_users() -> None:
+    """P3 P14: the variables that a program without an adapter is configured to get are no task's either."""
+    program = Executable(Path("/bin/agent"), Path("/bin/agent"), "sha256:" + "0" * 64, "agent 1")
+    configured = CommandProvider(program, CommandSettings(keys=("SOME_LOGIN",)))
+    assert not refused_name("SOME_LOGIN")
+    assert not refused_name("SOME_LOGIN", CommandProvider(program))
+    assert refused_name("SOME_LOGIN", configured)

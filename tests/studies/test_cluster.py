@@ -339,6 +339,24 @@ def test_stopping_ends_what_runs_elsewhere(four: Bench, slow: type[Slow]) -> Non
         assert [(each.ended, each.detail) for each in state.slots[1].attempts] == [("interrupted", "stopped")]
 
 
+@pytest.mark.parametrize("silent", ["hangs", "lies"])
+def test_a_worker_that_does_not_obey_holds_up_nobody(
+    four: Bench, monkeypatch: pytest.MonkeyPatch, silent: str
+) -> None:
+    """S25 S31: after a second Ctrl-C a silent worker is waited for a while, not for ever."""
+    link, halt = link_of(four, "one"), Halt()
+    played = link.players["tcp://one:1"]
+    played.silent = True
+    if silent == "lies":
+        monkeypatch.setattr(cluster_worker, "_asked", lambda *_: ("running", b""))
+    thread, told = started(four, link, halt)
+    while not played.carried:
+        time.sleep(0.01)
+    halt.stop()
+    thread.join(10)
+    assert [each.status for each in told] == [RunStatus.DRAINED]  # type: ignore[attr-defined]
+
+
 def test_another_process_at_the_same_address_is_another_worker(four: Bench, slow: type[Slow]) -> None:
     """S31: between two looks a worker went and came back; its attempt went with it."""
     link = link_of(four, "one")

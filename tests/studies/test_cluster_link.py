@@ -8,9 +8,12 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from skill_effectiveness.studies.cluster import cluster_agent
@@ -143,6 +146,54 @@ def test_ctrl_c_twice(held: Commands) -> None:
     assert "Traceback" not in err
     assert (held.folder / "R/journal/000001.jsonl").read_text().count('"detail":"stopped"') == 2
     assert held.processes() == []
+
+
+PRY = """
+import asyncio, sys, urllib.request
+from distributed.core import connect
+from distributed.security import Security
+
+async def heard(address, security):
+    comm = await connect(address, timeout=1, **security.get_connection_args("client"))
+    await comm.write({"op": "identity", "reply": True})
+    return await comm.read()
+
+def tried(about, call):
+    try:
+        print("HEARD", about, call())
+    except Exception as error:
+        print("refused", about, type(error).__name__)
+
+for port in sys.argv[1:]:
+    for scheme, security in (("tcp", Security()), ("tls", Security.temporary())):
+        call = heard(f"{scheme}://127.0.0.1:{port}", security)
+        tried(scheme, lambda: asyncio.run(asyncio.wait_for(call, 3)))
+    for path in ("/", "/json/counts.json", "/info/main/workers.html", "/metrics", "/health"):
+        place = f"http://127.0.0.1:{port}{path}"
+        tried(path, lambda: urllib.request.urlopen(place, timeout=1).read())
+"""
+"""What anybody on this machine can try, an agent in its sandbox included: it has the network."""
+
+
+def test_nobody_else_is_heard(held: Commands) -> None:
+    """S13 S33: who is on loopback without this run's key reaches neither scheduler nor workers."""
+    held.plan(edits=sleeping(60))
+    started = held.start("--cluster", "local:2")
+    assert wait_until(lambda: len(held.kept("started")) == 2)
+    listening = {
+        str(each.laddr.port)
+        for process in held.processes()
+        for each in process.net_connections()
+        if each.status == psutil.CONN_LISTEN and each.laddr.ip == "127.0.0.1"
+    }
+    assert len(listening) >= 4
+    words = [sys.executable, "-c", PRY, *sorted(listening)]
+    tried = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - ours
+    assert "HEARD" not in tried.stdout, tried.stdout
+    assert tried.stdout.count("refused") == 7 * len(listening), tried.stderr
+    assert started.poll() is None
+    held.end()
+    started.communicate(timeout=20)
 
 
 def free_port() -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import time
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
@@ -15,7 +16,8 @@ from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.providers import CodexProvider
 from skill_effectiveness.studies import cluster_worker
 from skill_effectiveness.studies.runner import RunStatus
-from skill_effectiveness.studies.working_agent import WorkingAgent
+from skill_effectiveness.studies.working_agent import PlannedAgent
+from skill_effectiveness.trials.models import AuditRow
 from tests.support.clusters import InlineLink, Played, host_of, play_workers, run_on
 from tests.support.crash_images import fast_folder
 from tests.support.fake_program import write_fake
@@ -26,10 +28,14 @@ from tests.support.study_runs import outcomes, rows_of, state_of, types_of
 from tests.support.working_studies import HEAD, OBEYING, files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from skill_effectiveness.studies.agent import AttemptResult, Cancelled
+    from skill_effectiveness.studies.attempt_records import AttemptOrder
     from skill_effectiveness.studies.root import StudyRoot
+    from skill_effectiveness.studies.working_agent import WorkingAgent
+    from tests.support.clusters import InlineTicket
 
 WORKS = (
     OBEYING
@@ -65,8 +71,8 @@ class Place:
     def link(self, *names: str) -> InlineLink:
         return InlineLink({f"tcp://{name}": self.worker(name) for name in names})
 
-    def agent(self, study: StudyRoot) -> WorkingAgent:
-        return WorkingAgent(study, CodexProvider.at(self.program, around=self.bench.around))
+    def agent(self, study: StudyRoot) -> PlannedAgent:
+        return PlannedAgent(study, CodexProvider.at(self.program, around=self.bench.around))
 
 
 @contextmanager
@@ -141,6 +147,61 @@ def test_an_assay_fails_where_one_host_fails(monkeypatch: pytest.MonkeyPatch) ->
         outcome = run_on(place.bench, link, agent=place.agent)
         assert (outcome.status, outcome.reason) == (RunStatus.BLOCKED, "exposure_assay")
         assert "slot_started" not in types_of(place.bench)
+
+
+class Joining(InlineLink):
+    """A cluster to which hosts come once the first attempt is out."""
+
+    coming: ClassVar[dict[str, Played]] = {}
+
+    def send(self, address: str, order: bytes, given: Sequence[bytes], digest: str) -> InlineTicket:
+        if json.loads(order)["kind"] == "attempt" and self.coming:
+            self.players |= self.coming
+            type(self).coming = {}
+            time.sleep(0.2)
+        return super().send(address, order, given, digest)
+
+
+def kinds_at(link: InlineLink, address: str) -> list[str]:
+    return [json.loads(order)["kind"] for at, order, _ in link.shipped if at == address]
+
+
+@pytest.mark.slow
+def test_a_host_that_comes_late_is_assayed_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S30 S34: for every arm, before its first attempt of a batch; one that fails gets no order."""
+    with placed(monkeypatch) as place:
+        link = Joining(place.link("one").players)
+        bad = place.worker("three")
+        bad.answers = [("done", b"failed")]
+        Joining.coming = {"tcp://two": place.worker("two"), "tcp://three": bad}
+        assert run_on(place.bench, link, agent=place.agent).status is RunStatus.COMPLETE
+        late = kinds_at(link, "tcp://two")
+        assert late[:3] == ["assay", "assay", "attempt"]
+        # At the close both hosts that worked are asked again.
+        assert late.count("assay") == 4
+        assert kinds_at(link, "tcp://three") == ["assay"]
+        assays = [row["body"]["result"] for row in rows_of(place.bench) if row["type"] == "assay"]
+        assert assays == ["passed"] * 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("apart", [True, False])
+def test_who_can_speak_to_the_cluster_is_not_held(monkeypatch: pytest.MonkeyPatch, *, apart: bool) -> None:
+    """S13 S33: over a plain connection an agent with the network could have anything run outside."""
+    whole = cluster_worker.WorkingAgent.attempt
+
+    def attempt(self: WorkingAgent, order: AttemptOrder, at: str, cancelled: Cancelled) -> AttemptResult:
+        result = whole(self, order, at, cancelled)
+        row = AuditRow(actor="tested-agent", operation="read", path="/usr/bin/true")
+        observed = replace(result.observed, audit=(row,), roots_enforced=True, audit_complete=True)
+        return replace(result, observed=observed)
+
+    monkeypatch.setattr(cluster_worker.WorkingAgent, "attempt", attempt)
+    with placed(monkeypatch) as place:
+        run_on(place.bench, place.link("one"), agent=place.agent, apart=apart)
+        exits = [json.loads(path.read_bytes()) for path in place.bench.folder.rglob("exit.json")]
+        told = {(each["isolation"]["roots_enforced"], each["isolation"]["audit_complete"]) for each in exits}
+        assert (len(exits), told) == (4, {(apart, apart)})
 
 
 @pytest.mark.slow

@@ -177,7 +177,7 @@ def play_workers(patch: pytest.MonkeyPatch, manifest: str = MANIFEST) -> None:
 
 @contextmanager
 def pooled(
-    study: StudyRoot, link: InlineLink, agent: TestedAgent | None = None
+    study: StudyRoot, link: InlineLink, agent: TestedAgent | None = None, *, apart: bool = True
 ) -> Iterator[tuple[ClusterAgent, WorkerPool]]:
     """The agent of a study on played workers."""
     provider = study.study().driver.provider
@@ -190,7 +190,9 @@ def pooled(
         look_seconds=0.02,
         meet_seconds=0.3,
     ) as pool:
-        clustered = ClusterAgent(study, agent or simulated(study), link, pool, return_seconds=0.3)
+        clustered = ClusterAgent(
+            study, agent or simulated(study), link, pool, apart=apart, return_seconds=0.3, stop_seconds=0.5
+        )
         yield clustered, pool
         clustered.close()
 
@@ -204,12 +206,13 @@ def run_on(
     halt: Halt | None = None,
     watching: Watching | None = None,
     out: str = "R",
+    apart: bool = True,
 ) -> RunOutcome:
     """Run a planned study on played workers."""
     with (
         bench.open(out) as study,
         thread_executor(jobs) as executor,
-        pooled(study, link, agent(study)) as (clustered, _),
+        pooled(study, link, agent(study), apart=apart) as (clustered, _),
     ):
         return run_study(
             RunParts(

@@ -97,6 +97,7 @@ with open(folder + "/starts.jsonl", "a") as starts:
     start["into_a_file"] = os.path.isfile("/dev/stdout")
     starts.write(json.dumps(start) + "\\n")
 if sys.argv[1] == "export":
+    time.sleep(hang)
     raw((export if isinstance(export, str) else json.dumps(export)).encode())
     sys.exit(0)
 if sys.argv[1] == "models":
@@ -107,12 +108,18 @@ prompt = sys.stdin.buffer.read().decode()
 
 
 def write_opencode(
-    tmp_path: Path, body: str = "say(*good)", *, export: Document | str | None = None, **constants: object
+    tmp_path: Path,
+    body: str = "say(*good)",
+    *,
+    export: Document | str | None = None,
+    hang: float = 0,
+    **constants: object,
 ) -> Path:
     """A fake of opencode that runs a body for `run` and prints an export for `export`.
 
     The body finds the lines of a good answer as `good`, what came on stdin as `prompt` and the test's folder
     as `folder`. The arguments of every start are kept in `starts.jsonl` there.
+    Exporting takes `hang` seconds.
     """
     kept = exported(*GOOD_PARTS) if export is None else export
     return write_fake(
@@ -121,6 +128,7 @@ def write_opencode(
         good=stream(*GOOD_PARTS),
         folder=str(tmp_path),
         export=kept,
+        hang=hang,
         **constants,
     )
 

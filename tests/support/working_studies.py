@@ -10,7 +10,7 @@ from skill_effectiveness.providers import CodexProvider
 from skill_effectiveness.studies.attempt_records import AttemptOrder
 from skill_effectiveness.studies.state import SlotState
 from skill_effectiveness.studies.words import Arm
-from skill_effectiveness.studies.working_agent import WorkingAgent
+from skill_effectiveness.studies.working_agent import PlannedAgent
 from skill_effectiveness.trials.allocation import Slot
 from tests.support.crash_images import fast_folder
 from tests.support.fake_program import write_fake
@@ -102,7 +102,7 @@ class WorkingStudy:
         self.folder = folder
         self.study = study
         self.around = around
-        self.agent = WorkingAgent(study, CodexProvider.at(program, around=around))
+        self.agent = PlannedAgent(study, CodexProvider.at(program, around=around))
 
     @property
     def task(self) -> PlanTask:

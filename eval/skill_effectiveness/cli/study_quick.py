@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal
 from contextlib import contextmanager
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -86,7 +86,7 @@ _CURES: Final[Mapping[str, str]] = {
     "no_like_worker": "start workers with the same version of this program and of the agent's",
     "auth_unavailable": "log in with the agent's program itself",
     "launch_differs": "the agent would be started with other words, variables or files than were planned; "
-    "put back what was changed (as in kimi's configuration), or plan anew",
+    "put back what was changed (as in your configuration of its model), or plan anew",
     "exposure_assay": "an arm's agent was not shown its skill, did not do what it says, or saw more than its "
     "arm gives (assays/BATCH-open.json names the arm, docs/troubleshooting.md what to look at)",
     "model_unavailable": "the provider does not give you this model now; wait, or plan with another",
@@ -96,6 +96,30 @@ _CURES: Final[Mapping[str, str]] = {
     "unstartable": "the agent's program is gone, another one, or cannot be started; restore it",
 }
 """What to do about what blocks a run, by how its name begins."""
+
+Reviewers = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Licence file and program of a reviewer; of a simulated one the licence. May be repeated.",
+        metavar="LICENCE=EXE",
+    ),
+]
+Prices = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Cost units of a million tokens where the program tells no cost: input and output, and if "
+        "they cost otherwise, cached_input and reasoning. May be repeated.",
+        metavar="KIND=N",
+    ),
+]
+ReadOnly = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="What the agent's program needs to read beside itself and the system, such as a wrapper's "
+        "target. May be repeated.",
+        metavar="PATH",
+    ),
+]
 
 
 def quick(  # one parameter per option is what a command line is
@@ -116,13 +140,7 @@ def quick(  # one parameter per option is what a command line is
     placebo: Annotated[
         bool, typer.Option("--placebo", help="Compare with a generated placebo of the skill as well.")
     ] = False,
-    reviewer: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Licence file and program of a reviewer; of a simulated one the licence. May be repeated.",
-            metavar="LICENCE=EXE",
-        ),
-    ] = None,
+    reviewer: Reviewers = None,
     samples: Annotated[int, typer.Option(min=1, help="Repeats of each task in each arm.")] = 3,
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="Tokens that the whole study may use; unlimited if left out.")
@@ -130,25 +148,11 @@ def quick(  # one parameter per option is what a command line is
     max_cost_units: Annotated[
         float | None, typer.Option(help="Cost units that the whole study may use, above 0; likewise.")
     ] = None,
-    price: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Cost units of a million tokens where the program tells no cost: input and output, and if "
-            "they cost otherwise, cached_input and reasoning. May be repeated.",
-            metavar="KIND=N",
-        ),
-    ] = None,
+    price: Prices = None,
     jobs: Jobs = None,
     cluster: Cluster = None,
     allow_plain_tcp: PlainTcp = False,
-    read_only: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="What the agent's program needs to read beside itself and the system, such as a wrapper's "
-            "target. May be repeated.",
-            metavar="PATH",
-        ),
-    ] = None,
+    read_only: ReadOnly = None,
     audit: Annotated[
         bool, typer.Option("--audit", help="Record every file that the agent touches, by strace.")
     ] = False,

@@ -21,6 +21,11 @@ _MOST_LINKS: Final = 40
 _NOTHING_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 
 
+def holds(folder: str, path: str) -> bool:
+    """Whether a path is the folder or lies below it; both absolute, without `.` and `..`, as they are spelt."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
 class UnresolvedError(Exception):
     """Where a path leads cannot be told: too many links, or a folder that may not be searched."""
 

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Self
 
+from skill_effectiveness.evidence.resolution import holds
 from skill_effectiveness.execution.executable import ExecutableError, locate
 from skill_effectiveness.execution.limits import Limits
 from skill_effectiveness.execution.outcome import Ended
@@ -130,7 +131,7 @@ class View:
 
     def shows(self, path: str) -> bool:
         """Whether an absolute path inside is one of the machine's, and not merely one inside."""
-        return not _holds(str(self.elsewhere), self.outside(path))
+        return not holds(str(self.elsewhere), self.outside(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,7 @@ class Sandbox:
             for place in ordered
             for word in ("--bind" if place.writable else "--ro-bind", str(place.outside), place.inside)
         ]
-        laid = [(path, target) for path, target in links if not any(_holds(known, path) for known in SYSTEM)]
+        laid = [(path, target) for path, target in links if not any(holds(known, path) for known in SYSTEM)]
         named += [word for path, target in laid for word in ("--symlink", target, path)]
         closed = ["--remount-ro", "/run", *([] if throwaway else ["--remount-ro", "/"])]
         alone = [] if network else ["--unshare-net"]
@@ -262,7 +263,3 @@ def _outer_first(path: str) -> tuple[int, tuple[str, ...]]:
 
 def _inside(folder: str, argv: Sequence[str]) -> list[str]:
     return ["--chdir", folder, "--", *argv]
-
-
-def _holds(folder: str, path: str) -> bool:
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")

@@ -105,11 +105,14 @@ class Told:
         events: appended to those of the stream, as if they had been told at its end.
         export: for the recording: what the program wrote about its session elsewhere.
         warnings: what else the record should say.
+        unfinished: whether something that a success needs is not known for no other reason than
+            `Aftermath.stopped`; that is then how the call ended.
     """
 
     events: tuple[Event, ...] = ()
     export: bytes | None = field(default=None, repr=False)
     warnings: tuple[CallWarning, ...] = ()
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ class Aftermath:
         run: starts one further child of the same call: same environment, working folder and sandbox, nothing
             on its stdin, as long as the call's time lasts. `None` when the time is over or the call was
             stopped by us; nothing was started then.
+        stopped: whether a further child was ended, or not started, because the time was over or by us.
     """
 
     session: CallSession
@@ -142,3 +146,4 @@ class Aftermath:
     process: ProcessResult
     events: tuple[Event, ...] = field(repr=False)
     run: Run
+    stopped: Callable[[], bool]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.providers.walls import Walls
 
 
+_STOPPED: Final = frozenset({Ended.CANCELLED, Ended.WALL_TIMEOUT})
 _EXPORT: Final = BOUNDS[CallKind.WORK]
 """A session as a whole may be one line."""
 
@@ -66,6 +67,7 @@ class Running:
         self._walls = walls
         self._began = began
         self._further: list[ProcessResult] = []
+        self._stopped: Ended | None = None
         self.log: Final = EventLog(
             asked.reader.read,
             asked.reader.salvage,
@@ -86,7 +88,20 @@ class Running:
 
     def aftermath(self, process: ProcessResult) -> Aftermath:
         """What there is to ask for once the program is gone."""
-        return Aftermath(self._session, self._asked, process, self.log.events, self._further_child)
+        return Aftermath(
+            self._session,
+            self._asked,
+            process,
+            self.log.events,
+            self._further_child,
+            lambda: self._stopped is not None,
+        )
+
+    def ended(self, process: ProcessResult, told: Told) -> ProcessResult:
+        """How the program ended, or how a call was stopped before all was known that a success needs."""
+        if not told.unfinished or self._stopped is None:
+            return process
+        return replace(process, ended=self._stopped)
 
     def completed(self, outcome: CallOutcome, process: ProcessResult, told: Told) -> CallOutcome:
         """An outcome with everything that is known beside its events."""
@@ -109,6 +124,7 @@ class Running:
 
     def _further_child(self, argv: list[str]) -> Output | None:
         if self._left() <= 0 or self._order.cancelled():
+            self._stopped = Ended.WALL_TIMEOUT if self._left() <= 0 else Ended.CANCELLED
             return None
         kept: list[bytes] = []
 
@@ -118,6 +134,8 @@ class Running:
 
         process = self._run(argv, b"", _EXPORT, on_line=keep, cancelled=self._order.cancelled)
         self._further.append(process)
+        if process.ended in _STOPPED:
+            self._stopped = process.ended
         return Output(process, b"".join(kept) + process.unterminated)
 
     def _left(self) -> float:

@@ -37,7 +37,8 @@ def refused_name(name: str, provider: Provider | None = None) -> bool:
         return True
     if name.startswith((*_FAMILIES, *_vendors())) or name.endswith(_CREDENTIALS):
         return True
-    return isinstance(provider, CommandLine) and name in {*provider.session_variables, *provider.own_keys}
+    # What it would get of the user's, or of its session, if both had it.
+    return provider is not None and name in provider.environment_keys({name: "/"})
 
 
 def _vendors() -> tuple[str, ...]:

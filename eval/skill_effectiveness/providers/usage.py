@@ -6,6 +6,13 @@ Source: providers.md P8; field-failures.md F15, F40.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+MOST_TOKENS: Final = 1_000_000_000
+"""Of one kind in one session. A program that tells more has not counted; a study's sums stay exact below it."""
+
+MOST_COST: Final = 1_000_000_000.0
+"""Cost units of one session, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +38,18 @@ UNKNOWN_USAGE = Usage()
 
 
 def counter(value: object) -> int | None:
-    """A number of tokens as a program told it; `None` for anything that is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A number of tokens as a program told it; `None` for anything that is none, and beyond `MOST_TOKENS`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value <= MOST_TOKENS else None
 
 
 def price(value: object) -> float | None:
-    """A cost as a program told it; `None` for anything that is none.
+    """A cost as a program told it; `None` for anything that is none, and beyond `MOST_COST`.
 
     No session costs nothing: zero is what programs say of a model that they have no price for
     (field-failures.md F39).
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if value > 0 else None
+    return float(value) if 0 < value <= MOST_COST else None

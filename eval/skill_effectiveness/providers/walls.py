@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.errnos import reported
-from skill_effectiveness.evidence.resolution import PathResolver, UnresolvedError
+from skill_effectiveness.evidence.resolution import PathResolver, UnresolvedError, holds
 from skill_effectiveness.execution import Place, Sandbox, Tracer, View, read_trace
 from skill_effectiveness.execution.sandbox import SHOWN
 from skill_effectiveness.providers.asking import CannotAskError
@@ -285,8 +285,8 @@ def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _in_any(path: str, folders: Iterable[str]) -> bool:
-    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    return any(holds(folder, path) for folder in folders)
 
 
 def _reaches(one: str, other: str) -> bool:
-    return _in_any(one, [other]) or _in_any(other, [one])
+    return holds(one, other) or holds(other, one)

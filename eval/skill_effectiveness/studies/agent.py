@@ -1,6 +1,7 @@
-"""What a run needs of a tested agent, whoever it is: one attempt, an exposure assay, and grading its tree.
+"""What a run needs of a tested agent, whoever it is, and what such an agent asks of its study.
 
-An attempt sees its order and nothing else; it may run in a thread here, or elsewhere.
+An attempt sees its order and nothing else; it may run in a thread here, or elsewhere. So an agent asks for no
+more than an order can tell: `StudyRoot` answers here, and `ordered_studies.OrderedStudy` on another machine.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from skill_effectiveness.studies.rows import Usage
 
 if TYPE_CHECKING:
     from skill_effectiveness.evidence.strict import JsonValue
+    from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.protocol.event_rows import HostResidualRow, SkillEventsRow
+    from skill_effectiveness.protocol.registries import RegistrySchema
     from skill_effectiveness.studies.attempt_records import AttemptOrder, Refusal
     from skill_effectiveness.studies.file_trees import Oddity
     from skill_effectiveness.studies.plan import PlanTask
     from skill_effectiveness.studies.rewards import Reward
     from skill_effectiveness.studies.rows import WorkerLost
     from skill_effectiveness.studies.state import SlotState
+    from skill_effectiveness.studies.study_file import Isolation
+    from skill_effectiveness.studies.task_folder import TaskFolder
     from skill_effectiveness.studies.words import Arm, EndClass
     from skill_effectiveness.trials.allocation import Slot
     from skill_effectiveness.trials.models import AuditRow, IsolationEvidence
@@ -100,14 +105,79 @@ class AgentUnreachableError(Exception):
         super().__init__(reason)
 
 
-class TestedAgent(Protocol):
-    """The driver of a study."""
+class AgentDriver(Protocol):
+    """Whom an agent is started as."""
 
-    def told(self, slot: Slot, before: SlotState) -> Mapping[str, JsonValue]:
-        """What the order of a slot's next attempt says of the driver."""
+    @property
+    def provider(self) -> str:
+        """Its provider's word."""
 
-    def wait_before(self, slot: SlotState) -> float:
-        """Seconds to wait before the next attempt of a slot."""
+    @property
+    def model(self) -> str:
+        """The exact model that is asked for."""
+
+
+class AgentPlan(Protocol):
+    """What an agent asks of the plan."""
+
+    @property
+    def plan_digest(self) -> str:
+        """Of the whole plan."""
+
+    @property
+    def registry(self) -> RegistrySchema:
+        """Of its arms."""
+
+    @property
+    def driver(self) -> AgentDriver:
+        """The agent."""
+
+    @property
+    def isolation(self) -> Isolation:
+        """What has to be around it."""
+
+
+class AgentInputs(Protocol):
+    """Frozen inputs, by digest."""
+
+    def held(self, digest: str) -> HeldTree:
+        """A folder, to be laid down.
+
+        Raises:
+            StudyError: it is missing or changed.
+        """
+
+
+class AgentStudy(Protocol):
+    """What an agent asks of its study, all of it about what it is given an order for."""
+
+    @property
+    def plan(self) -> AgentPlan:
+        """As it was frozen."""
+
+    @property
+    def inputs(self) -> AgentInputs:
+        """What was frozen with it."""
+
+    @property
+    def around(self) -> Surroundings:
+        """Of the process that the agent runs in."""
+
+    def seed(self) -> bytes:
+        """32 bytes from which nonces and marks are made."""
+
+    def task(self, task_id: str) -> TaskFolder:
+        """A task."""
+
+    def task_files(self, task_id: str, part: str) -> HeldTree:
+        """The files of one part of a task; errors as `AgentInputs.held`."""
+
+    def payload_files(self, arm: str) -> HeldTree:
+        """What an arm gives its agent; errors as `AgentInputs.held`."""
+
+
+class AgentAtWork(Protocol):
+    """What can be done wherever the agent's program is."""
 
     def attempt(self, order: AttemptOrder, place: str, cancelled: Cancelled) -> AttemptResult:
         """One attempt.
@@ -127,6 +197,16 @@ class TestedAgent(Protocol):
 
     def grade(self, task: PlanTask, files: HeldTree) -> tuple[Reward, Reward]:
         """Grade a tree twice, each time on a copy of its own."""
+
+
+class TestedAgent(AgentAtWork, Protocol):
+    """The driver of a study, as its run knows it."""
+
+    def told(self, slot: Slot, before: SlotState) -> Mapping[str, JsonValue]:
+        """What the order of a slot's next attempt says of the driver."""
+
+    def wait_before(self, slot: SlotState) -> float:
+        """Seconds to wait before the next attempt of a slot."""
 
 
 class Elsewhere(Protocol):

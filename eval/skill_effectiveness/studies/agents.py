@@ -9,7 +9,7 @@ from skill_effectiveness.studies.drivers import bound_provider, frozen_driver
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.runtime import runtime_manifest_hash
 from skill_effectiveness.studies.simulated_driver import SimulatedAgent
-from skill_effectiveness.studies.working_agent import WorkingAgent
+from skill_effectiveness.studies.working_agent import PlannedAgent
 
 if TYPE_CHECKING:
     from skill_effectiveness.studies.agent import TestedAgent
@@ -32,5 +32,5 @@ def bound_agent(study: StudyRoot) -> TestedAgent:
         sentence = "another version of this program made the plan; use that one, or plan anew."
         raise StudyError(StudyCode.PLAN_CHANGED, "/runtime_manifest_hash", sentence)
     if not file.driver.simulated:
-        return WorkingAgent(study, bound_provider(file, study.around), [study.root.path])
+        return PlannedAgent(study, bound_provider(file, study.around), [study.root.path])
     return SimulatedAgent(study.plan, file.simulated_settings(), Chance(study.seed()), study.around)

@@ -10,12 +10,15 @@ anything of it counts. The threads that wait here are the run's executor; nothin
 | it has gone | all are asked for what it left; nothing there: the attempt is lost, nobody saw its end |
 | it cannot, and has not begun | it gets no order any more; another worker has this one |
 | its answer is not what it should be | it gets no order any more; the attempt is lost |
+| it is silent long after its time, or after it was told to end | likewise |
 
+A host that was not there when a batch opened is assayed before it gets an attempt of that batch.
 A scheduler that goes blocks the run. What was out stays as it is in the journal; the next run asks for it.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from contextlib import closing, contextmanager, suppress
@@ -29,6 +32,7 @@ from skill_effectiveness.execution import never
 from skill_effectiveness.protocol.event_rows import ResidualStatus
 from skill_effectiveness.studies.agent import AgentUnreachableError, AttemptLostError
 from skill_effectiveness.studies.attempt_records import brief_bytes, brief_of
+from skill_effectiveness.studies.cluster_hosts import HostAssays
 from skill_effectiveness.studies.cluster_link import LinkLostError, WorkerGoneError, dask_link
 from skill_effectiveness.studies.cluster_orders import (
     AssayOrder,
@@ -38,7 +42,9 @@ from skill_effectiveness.studies.cluster_orders import (
     read_rewards,
 )
 from skill_effectiveness.studies.cluster_pool import CLUSTER_LOST, GONE, WorkerPool
+from skill_effectiveness.studies.cluster_waiting import Limit
 from skill_effectiveness.studies.cluster_worker import Answer, acknowledge, ask, cancel, carry_out
+from skill_effectiveness.studies.exposure import SECONDS
 from skill_effectiveness.studies.ordered_studies import files_of
 from skill_effectiveness.studies.parcels import Expected, ParcelError, put_in_place, unpack
 from skill_effectiveness.studies.worker_store import WORKERS
@@ -67,12 +73,20 @@ if TYPE_CHECKING:
 RETURN_SECONDS: Final = 10.0
 """How long a host that lost its only worker has to bring another up before its attempt is given up."""
 
+STOP_SECONDS: Final = 30.0
+"""How long a worker that was told to end has to answer."""
+
+LATE_SECONDS: Final = 3_600.0
+"""How long after all limits of its order a worker has to answer: it reads logs, packs, waits its turn."""
+
+_ASSAY: Final = "exposure_assay"
 _LOOK: Final = 0.25
 _ACKNOWLEDGED_AT_ONCE: Final = 16
 _SENDINGS: Final = 3
 """An order, the trees that were removed from a worker's store meanwhile, and their files."""
 
 _SCRATCH: Final = "scratch"
+_PASSED: Final = b"passed"
 _FOREIGN_ANSWER: Final = "answer_form"
 _WORD: Final = re.compile(r"[a-z][a-z_]{0,63}")
 
@@ -86,6 +100,7 @@ class _Outgoing:
         named: every digest that it names, files of its trees included.
         own: inputs that are not among the study's frozen ones, by digest.
         kept_there: whether a worker keeps its inputs for later orders; hidden tests are not kept.
+        seconds: how long its program may take, by its limits.
     """
 
     data: bytes
@@ -93,6 +108,7 @@ class _Outgoing:
     named: frozenset[str]
     own: Mapping[str, bytes]
     kept_there: bool
+    seconds: float
 
 
 class ClusterAgent:
@@ -103,7 +119,11 @@ class ClusterAgent:
         agent: that is wrapped; asked for all that is no work.
         link: to the cluster; stays the caller's.
         pool: its workers, watched.
+        apart: whether agents cannot speak to the cluster; where they can, nothing holds them, whatever is
+            around them, since a worker runs what it is told.
         return_seconds: see `RETURN_SECONDS`.
+        stop_seconds: see `STOP_SECONDS`.
+        late_seconds: see `LATE_SECONDS`.
     """
 
     def __init__(
@@ -113,7 +133,10 @@ class ClusterAgent:
         link: Link,
         pool: WorkerPool,
         *,
+        apart: bool,
         return_seconds: float = RETURN_SECONDS,
+        stop_seconds: float = STOP_SECONDS,
+        late_seconds: float = LATE_SECONDS,
     ) -> None:
         self._study = study
         self._plan = study.plan
@@ -121,7 +144,10 @@ class ClusterAgent:
         self._agent = agent
         self._link = link
         self._pool = pool
+        self._apart = apart
         self._return_seconds = return_seconds
+        self._stop_seconds = stop_seconds
+        self._late_seconds = late_seconds
         self._simulated = study.study().driver.simulated
         self._root_id = study.identity().root_id
         self._lock = threading.Lock()
@@ -130,7 +156,7 @@ class ClusterAgent:
         self._briefs: dict[tuple[str, Arm], dict[str, bytes]] = {}
         self._sent: dict[tuple[str, str], set[str]] = {}
         self._kept: list[str] = []
-        self._shown: dict[Arm, bool] = {}
+        self._assays = HostAssays(each.arm for each in self._plan.arms)
 
     # What is no work.
 
@@ -153,6 +179,8 @@ class ClusterAgent:
         """
         outgoing = self._outgoing(order, self._brief(order))
         while (seat := self._pool.take(order.slot, cancelled)) is not None:
+            if not self._may_have(seat, order.slot, cancelled):
+                continue
             answer, told = self._carried_out(seat, outgoing, cancelled)
             if answer is Answer.DONE:
                 return self._opened(seat, told, outgoing.digest, place)
@@ -166,10 +194,10 @@ class ClusterAgent:
                 self._pool.exclude(seat, GONE, lost=True)
             else:
                 self._pool.give_back(seat)
-            found = self._look_for(outgoing.digest, cancelled, seat.facts.host)
+            found = self._look_for(order, outgoing.digest, cancelled, seat.facts.host)
             if found is None:
                 break
-            return self._placed(found, place)
+            return self._placed(found, place, seat.facts.host)
         raise AttemptLostError
 
     def _brief(self, order: AttemptOrder) -> dict[str, bytes]:
@@ -195,19 +223,22 @@ class ClusterAgent:
             self._pool.exclude(seat, str(error.code), lost=True)
             raise AttemptLostError from error
         self._pool.give_back(seat)
-        return self._placed(result, place)
+        return self._placed(result, place, seat.facts.host)
 
     def _expected(self, digest: str) -> Expected:
         # Whichever process of a like worker's host it is of: one of them may hand out what another kept.
         return Expected(digest, self._plan.runtime_manifest_hash)
 
-    def _placed(self, result: AttemptResult, place: str) -> AttemptResult:
-        """As if the attempt had run here; whether anything lay about, the assays of this run say."""
-        residual = result.residual
-        shown = bool(self._shown) and all(self._shown.values())
+    def _placed(self, result: AttemptResult, place: str, host: str | None) -> AttemptResult:
+        """As if the attempt had run here; whether anything lay about, the assays of its host say."""
+        residual, observed = result.residual, result.observed
+        shown = host is not None and self._assays.clean(host)
         if shown and residual.status is ResidualStatus.UNVERIFIED:
             residual = residual.model_copy(update={"status": ResidualStatus.CLEAN})
-        return replace(put_in_place(result, place), residual=residual)
+        if not self._apart and not self._simulated:
+            # An agent that has the network could have had anything done outside its walls, unseen.
+            observed = replace(observed, roots_enforced=False, audit_complete=False)
+        return replace(put_in_place(replace(result, observed=observed), place), residual=residual)
 
     # What is known of an attempt that nobody waits for any more.
 
@@ -218,18 +249,22 @@ class ClusterAgent:
             AgentUnreachableError: the scheduler has gone, or no like worker came in time.
         """
         self._pool.ready(cancelled)
-        found = self._look_for(order.digest, cancelled, None)
-        return None if found is None else self._placed(found, place)
+        found = self._look_for(order, order.digest, cancelled, None)
+        return None if found is None else self._placed(found, place, None)
 
-    def _look_for(self, digest: str, cancelled: Cancelled, host: str | None) -> AttemptResult | None:
+    def _look_for(
+        self, order: AttemptOrder, digest: str, cancelled: Cancelled, host: str | None
+    ) -> AttemptResult | None:
         """What an order came to, wherever it was carried out; None where nobody has it.
 
         Args:
+            order: of an attempt.
             digest: of the order.
             cancelled: asked now and then; an order that still runs is ended then.
             host: where it was sent to: a worker that comes up there again has what the former one kept.
         """
         until = self._around.monotonic() + self._return_seconds
+        limit = self._limit(self._seconds(order))
         while True:
             told = self._asked(self._pool.addresses(), ask, self._root_id, digest)
             answers = {address: _answer(each) for address, each in told.items()}
@@ -237,7 +272,9 @@ class ClusterAgent:
             if (found := self._first_sound(parcels, digest)) is not None:
                 return found
             running = [address for address, (answer, _) in answers.items() if answer is Answer.RUNNING]
-            if running and cancelled():
+            if running and limit.over(cancelled):
+                return None
+            if running and limit.ending:
                 self._asked(running, cancel, digest)
             coming = host is not None and host not in self._pool.hosts() and not cancelled()
             if not running and not (coming and self._around.monotonic() < until):
@@ -301,6 +338,17 @@ class ClusterAgent:
         if self._simulated:
             return self._agent.assay(batch, phase, arm)
         self._pool.ready(never)
+        outgoing = self._assay_order(batch, phase, arm)
+        hosts = self._pool.hosts()
+        if phase == "close":
+            # One that came late and had no attempt of this batch says nothing about it.
+            hosts = self._assays.admitted(batch, hosts) or hosts
+        passed = {host: self._assayed(outgoing, host) == _PASSED for host in hosts}
+        for host, clean in passed.items():
+            self._assays.note(batch, host, arm, passed=clean)
+        return "passed" if passed and all(passed.values()) else "failed"
+
+    def _assay_order(self, batch: int, phase: str, arm: Arm) -> _Outgoing:
         about: JsonValue = {"use": "assay-order", "batch": batch, "phase": phase, "arm": str(arm)}
         order = AssayOrder(
             kind="assay",
@@ -315,10 +363,25 @@ class ClusterAgent:
             inputs=(self._plan.arm(str(arm)).tree,),
             runtime_manifest_hash=self._plan.runtime_manifest_hash,
         )
-        outgoing = self._outgoing(order, {})
-        found = {self._assayed(outgoing, host) for host in self._pool.hosts()}
-        self._shown[arm] = found == {b"passed"}
-        return "passed" if self._shown[arm] else "failed"
+        return self._outgoing(order, {})
+
+    def _may_have(self, seat: Seat, slot: int, cancelled: Cancelled) -> bool:
+        """Whether a worker may be given an attempt; one of a host that came late is assayed first."""
+        if self._simulated:
+            return True
+        batch = 1 + (slot - 1) // self._plan.batch_slots
+        host = seat.facts.host
+        with self._assays.turn(host):
+            for arm in self._assays.lacking(batch, host):
+                answer, told = self._carried_out(seat, self._assay_order(batch, "open", arm), cancelled)
+                if answer is not Answer.DONE:
+                    self._put_aside(seat, answer, told)
+                    return False
+                self._assays.note(batch, host, arm, passed=told == _PASSED)
+                if told != _PASSED:
+                    self._pool.exclude(seat, _ASSAY, lost=False)
+                    return False
+        return True
 
     def _assayed(self, outgoing: _Outgoing, host: str) -> bytes:
         """What the assay came to on one host; one that no worker there can make has shown nothing."""
@@ -389,7 +452,24 @@ class ClusterAgent:
         data = order_bytes(order)
         named = {each for digest in order.inputs for each in (digest, *self._files_of(digest, own))}
         kept = order.kind != "grade"
-        return _Outgoing(data, digest_bytes(data), frozenset(named), own, kept_there=kept)
+        seconds = self._seconds(order)
+        return _Outgoing(data, digest_bytes(data), frozenset(named), own, kept_there=kept, seconds=seconds)
+
+    def _seconds(self, order: Order) -> float:
+        """How long the program of an order may take; a simulated one only sleeps."""
+        match order:
+            case AssayOrder():
+                return SECONDS
+            case GradeOrder():
+                return 2 * order.task.limits.verifier_seconds
+            case _ if self._simulated:
+                return math.inf
+            case _:
+                return self._task(order.task_id).limits.agent_seconds
+
+    def _limit(self, seconds: float) -> Limit:
+        until = self._around.monotonic() + seconds + self._late_seconds
+        return Limit(self._around.monotonic, until, self._stop_seconds)
 
     def _files_of(self, digest: str, own: Mapping[str, bytes]) -> Sequence[str]:
         if digest in own:
@@ -432,15 +512,16 @@ class ClusterAgent:
         frozen = self._study.inputs.read
         blobs = [outgoing.own[each] if each in outgoing.own else frozen(each) for each in given]
         ticket = self._link.send(seat.address, outgoing.data, blobs, outgoing.digest)
+        limit = self._limit(outgoing.seconds)
         asked = False
         try:
             while True:
                 try:
                     return _answer(ticket.answer(_LOOK))
                 except TimeoutError:
-                    if self._pool.left(seat):
+                    if self._pool.left(seat) or limit.over(cancelled):
                         raise WorkerGoneError from None
-                    if cancelled() and not asked:
+                    if limit.ending and not asked:
                         asked = True
                         self._asked([seat.address], cancel, outgoing.digest)
         finally:
@@ -503,6 +584,6 @@ def cluster_agent(
     with (
         dask_link(address, scratch=place, agent=driver.executable, carry_out=carry_out) as link,
         WorkerPool(link, driver.provider, wanted, own=own, monotonic=clock) as pool,
-        closing(ClusterAgent(study, agent, link, pool)) as clustered,
+        closing(ClusterAgent(study, agent, link, pool, apart=own or address.encrypted)) as clustered,
     ):
         yield clustered

@@ -250,32 +250,46 @@ def dask_link(
             raise StudyError(StudyCode.CLUSTER_MISSING, _OPTION, sentence) from error
         _hush()
         if address.scheduler is None:
+            # Loopback is everybody's: other users', and that of agents, whose sandbox leaves them the
+            # network. Whoever is heard has a worker run code, so only who holds this run's key is heard.
+            own = distributed.Security.temporary()  # type: ignore[no-untyped-call]
             with (
-                _own_workers(address.workers, scratch, agent) as cluster,
-                _client(cluster.scheduler_address, distributed) as client,
+                _own_workers(address.workers, scratch, agent, own) as cluster,
+                _client(cluster.scheduler_address, distributed, own) as client,
             ):
                 yield DaskLink(client, carry_out)
         else:
             _demand_certificates(address, distributed)
-            with _client(address.scheduler, distributed) as client:
+            with _client(address.scheduler, distributed, None) as client:
                 yield DaskLink(client, carry_out)
 
 
 @contextmanager
-def _own_workers(count: int, scratch: str, agent: str | None) -> Iterator[Any]:
-    """Worker processes of this machine, which listen on loopback alone and end with this process."""
+def _own_workers(
+    count: int,
+    scratch: str,
+    agent: str | None,
+    security: Any,  # noqa: ANN401 - an extra's class
+) -> Iterator[Any]:
+    """Worker processes of this machine, which listen on loopback alone and end with this process.
+
+    They speak to holders of one key alone, which is made for them and stays in their memory.
+    """
     import dask  # noqa: PLC0415 - an extra
     from distributed import LocalCluster  # noqa: PLC0415 - an extra
 
     # Workers set their loggers up by the configuration that they are given.
     quiet = {"logging": dict.fromkeys(_LOGGERS, "critical")}
-    with dask.config.set(quiet), _interrupts_ignored():
+    # What Dask serves by HTTP has no key, so it serves nothing: no names, logs or stacks of what runs.
+    mute: dict[str, list[str]] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+    with dask.config.set(quiet | mute), _interrupts_ignored():
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=count,
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            # Dask serves its state by HTTP in any case: on loopback, at ports that nobody else has.
+            security=security,
+            # Dask listens for HTTP in any case: on loopback, at ports that nobody else has.
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             worker_dashboard_address="127.0.0.1:0",
@@ -304,9 +318,11 @@ def _interrupts_ignored() -> Iterator[None]:
 
 
 @contextmanager
-def _client(scheduler: str, distributed: Any) -> Iterator[Any]:  # noqa: ANN401 - an extra
+def _client(scheduler: str, distributed: Any, security: Any) -> Iterator[Any]:  # noqa: ANN401 - an extra
     try:
-        client = distributed.Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
+        client = distributed.Client(
+            scheduler, timeout=CONNECT_SECONDS, set_as_default=False, security=security
+        )
     except (OSError, TimeoutError, ValueError) as error:
         sentence = "nobody answers at this scheduler's address; start it, or put the address right."
         raise StudyError(StudyCode.CLUSTER_UNREACHABLE, _OPTION, sentence) from error

@@ -131,15 +131,18 @@ class WorkerPool:
     # The watcher.
 
     def _watch(self) -> None:
-        while not self._over.is_set():
-            try:
+        try:
+            while not self._over.is_set():
                 self.look()
-            except LinkLostError:
-                with self._changed:
-                    self._link_lost = True
-                    self._changed.notify_all()
-                return
-            self._over.wait(self._look_seconds)
+                self._over.wait(self._look_seconds)
+        except LinkLostError:
+            # Whoever waits is told below.
+            return
+        finally:
+            # However the watching ends, nobody may wait for what nobody would notice any more.
+            with self._changed:
+                self._link_lost = True
+                self._changed.notify_all()
 
     def look(self) -> None:
         """Look once who is there.
@@ -194,12 +197,12 @@ class WorkerPool:
     # Taking workers.
 
     def take(self, slot: int | None, cancelled: Callable[[], bool], host: str | None = None) -> Seat | None:
-        """A like worker that has nothing to do; None when nobody wants one any more.
+        """A like worker that has nothing to do; None when nobody wants one any more, or its host has none.
 
         Args:
             slot: of the attempt that it is to carry out.
             cancelled: asked now and then.
-            host: that it has to be on.
+            host: that it has to be on; nobody waits for one to come there.
 
         Raises:
             AgentUnreachableError: the scheduler has gone, or no like worker came in time.
@@ -209,7 +212,7 @@ class WorkerPool:
             while True:
                 if self._link_lost:
                     raise AgentUnreachableError(CLUSTER_LOST)
-                if cancelled():
+                if cancelled() or (host is not None and host not in self.hosts()):
                     return None
                 for address, known in self._known.items():
                     wanted = host is None or (known.facts is not None and known.facts.host == host)

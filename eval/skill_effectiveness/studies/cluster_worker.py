@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skill_effectiveness.providers import Provider
-    from skill_effectiveness.studies.agent import TestedAgent
+    from skill_effectiveness.studies.agent import AgentAtWork
     from skill_effectiveness.studies.cluster_orders import AssayOrder
     from skill_effectiveness.studies.ordered_studies import OrderedStudy
 
@@ -253,7 +253,7 @@ def _attempt(order: AttemptOrder, digest: str, given: Sequence[bytes], around: S
         return (Answer.ALREADY_STARTED, b"") if parcel is None else (Answer.DONE, parcel)
 
 
-def _carried_out(order: AttemptOrder, digest: str, store: WorkerStore, agent: TestedAgent) -> Answered:
+def _carried_out(order: AttemptOrder, digest: str, store: WorkerStore, agent: AgentAtWork) -> Answered:
     """An order that was begun by this very call."""
     try:
         with _RUNNING.at(digest) as cancelled:
@@ -297,7 +297,7 @@ def _grade(order: GradeOrder, given: Sequence[bytes], around: Surroundings) -> A
     return Answer.DONE, rewards_bytes(_agent(study).grade(order.task, study.inputs.held(order.work)))
 
 
-def _agent(study: OrderedStudy) -> TestedAgent:
+def _agent(study: OrderedStudy) -> AgentAtWork:
     """The agent of an order.
 
     Raises:
@@ -306,13 +306,13 @@ def _agent(study: OrderedStudy) -> TestedAgent:
     """
     driver = study.plan.driver
     if driver.provider == SIMULATED:
-        return SimulatedAgent(study.as_plan, NO_SETTINGS, Chance(study.seed()), study.around)
+        return SimulatedAgent(study.plan, NO_SETTINGS, Chance(study.seed()), study.around)
     bound = _provider(driver.provider, study.around)
     if bound is None:
         sentence = f"a worker has no program for {driver.provider}; name it there in {AGENT_VARIABLE}."
         raise StudyError(StudyCode.DRIVER_DIFFERS, "/driver", sentence)
     provider = bound.for_model(driver.model, study.around)
-    return WorkingAgent(study.as_study, provider, sessions=_SESSIONS)
+    return WorkingAgent(study, provider, sessions=_SESSIONS)
 
 
 # What is asked beside the work.

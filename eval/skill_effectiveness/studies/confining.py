@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.documents import validate
-from skill_effectiveness.evidence.resolution import PathResolver, UnresolvedError
+from skill_effectiveness.evidence.resolution import PathResolver, UnresolvedError, holds
 from skill_effectiveness.providers.confinement import Confinement
 from skill_effectiveness.studies.agent import Observed
 from skill_effectiveness.studies.attempt_records import Refusal
 from skill_effectiveness.studies.words import Audit, Sandbox
-from skill_effectiveness.trials.isolation import holds
 from skill_effectiveness.trials.models import AuditRow, IsolationEvidence
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skill_effectiveness.providers import CallOutcome, Provider
-    from skill_effectiveness.studies.agent import AssayResult
-    from skill_effectiveness.studies.root import StudyRoot
+    from skill_effectiveness.studies.agent import AgentStudy, AssayResult
     from skill_effectiveness.studies.words import Arm
     from skill_effectiveness.studies.workplace import Workplace
 
@@ -63,12 +62,12 @@ class Exposure:
     """The assays of one study.
 
     Args:
-        study: open and planned; stays the caller's.
+        study: stays the caller's, and open as long.
         provider: the adapter, bound to its program.
         hidden: what no agent may be shown.
     """
 
-    def __init__(self, study: StudyRoot, provider: Provider, hidden: Iterable[Path] = ()) -> None:
+    def __init__(self, study: AgentStudy, provider: Provider, hidden: Iterable[Path] = ()) -> None:
         self._study = study
         self._provider = provider
         self._around = study.around

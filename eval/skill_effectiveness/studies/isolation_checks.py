@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from skill_effectiveness.evidence.resolution import holds
 from skill_effectiveness.evidence.root import state_path
 from skill_effectiveness.execution import Sandbox as Bubblewrap
 from skill_effectiveness.execution import Tracer
@@ -15,7 +16,6 @@ from skill_effectiveness.execution.sandbox import SHOWN
 from skill_effectiveness.providers.task_environment import refused_name
 from skill_effectiveness.studies.task_folder import WORKDIR
 from skill_effectiveness.studies.words import Audit, Network, Sandbox
-from skill_effectiveness.trials.isolation import holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,13 +1,14 @@
 """What an order tells of its study, in the shape in which an agent asks for it (studies.md section 3).
 
-An agent on a worker is the same code as everywhere. It asks plan and study for what it needs; here both know
-what the order says and hold the inputs that it names, and nothing else: no other slot or task, no seed.
+An agent on a worker is the same code as everywhere. It asks plan and study for what it needs
+(`agent.AgentStudy`); here both know what the order says and hold the inputs that it names, and nothing else:
+no other slot or task, no seed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.documents import validate
 from skill_effectiveness.evidence.faults import EvidenceError
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.studies.attempt_records import AttemptBrief, AttemptOrder
     from skill_effectiveness.studies.cluster_orders import AssayOrder, GradeOrder
-    from skill_effectiveness.studies.plan import StudyPlan
-    from skill_effectiveness.studies.root import StudyRoot
     from skill_effectiveness.studies.study_file import Isolation
 
 
@@ -45,8 +44,6 @@ class OrderedDriver(FrozenModel):
 
     provider: str
     model: str
-    executable_hash: str | None = None
-    cli_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,6 @@ class OrderedPlan:
     registry: RegistrySchema
     driver: OrderedDriver
     isolation: Isolation
-    runtime_manifest_hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +62,10 @@ class OrderedInputs:
 
     read: Callable[[str], bytes]
 
-    def tree(self, digest: str) -> FileTree:
-        """The list of a folder."""
-        return read_listing(self.read(digest))
-
     def held(self, digest: str) -> HeldTree:
         """A folder, to be laid down."""
-        return HeldTree(self.tree(digest), lambda entry: self.read(str(entry.sha256)))
+        tree = read_listing(self.read(digest))
+        return HeldTree(tree, lambda entry: self.read(str(entry.sha256)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +86,6 @@ class OrderedStudy:
     folder: TaskFolder | None = None
     files: Mapping[str, HeldTree] = field(default_factory=dict)
     payload: HeldTree | None = None
-
-    @property
-    def as_plan(self) -> StudyPlan:
-        """For an agent: it asks a plan for no more than what is here."""
-        return cast("StudyPlan", self.plan)
-
-    @property
-    def as_study(self) -> StudyRoot:
-        """For an agent: it asks a study for no more than what is here."""
-        return cast("StudyRoot", self)
-
-    def study(self) -> None:
-        """No study file is shipped."""
-
-    def frozen(self) -> None:
-        """Nor what was frozen of other arms and tasks; what an attempt needs of it, its order says."""
 
     def seed(self) -> bytes:
         """32 bytes that belong to this order."""
@@ -146,6 +123,7 @@ def attempt_study(order: AttemptOrder, read: Callable[[str], bytes], around: Sur
         instruction=read(brief.instruction),
         environment=environment.tree,
         workdir=brief.workdir,
+        # Nothing is graded by this order, so how long a verifier may take is not told.
         limits=TaskLimits(agent_seconds=brief.agent_seconds, verifier_seconds=brief.agent_seconds),
         environment_env=brief.env,
     )
@@ -212,7 +190,6 @@ def _plan(order: AttemptOrder | AssayOrder | GradeOrder, registry: RegistrySchem
         registry=registry,
         driver=_driver(order.driver),
         isolation=order.isolation,
-        runtime_manifest_hash=order.runtime_manifest_hash,
     )
 
 

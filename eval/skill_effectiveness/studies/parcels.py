@@ -30,6 +30,7 @@ from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.execution.trace_log import MOST_REFUSED
 from skill_effectiveness.protocol.document import DigestText, FrozenModel, One, to_json
 from skill_effectiveness.protocol.event_rows import HostResidualRow, SkillEventsRow
+from skill_effectiveness.providers.usage import MOST_COST, MOST_TOKENS
 from skill_effectiveness.studies.agent import AttemptResult, Observed
 from skill_effectiveness.studies.attempt_records import Refusal
 from skill_effectiveness.studies.attempts import (
@@ -283,6 +284,8 @@ def unpack(data: bytes, expected: Expected) -> AttemptResult:
     if strange or (expected.worker is not None and head.worker != expected.worker):
         sentence = "a parcel is of another worker than the one that was asked."
         raise ParcelError(ParcelCode.PARCEL_WORKER, sentence)
+    audit = _audit(files.get(AUDIT, b""))
+    _demand_usable(head, audit)
     return AttemptResult(
         ended=head.ended,
         detail=head.detail,
@@ -294,7 +297,7 @@ def unpack(data: bytes, expected: Expected) -> AttemptResult:
         events=head.events,
         observed=Observed(
             evidence=head.evidence,
-            audit=_audit(files.get(AUDIT, b"")),
+            audit=audit,
             audit_complete=head.audit_complete,
             roots_enforced=head.roots_enforced,
             read_roots=head.read_roots,
@@ -317,6 +320,21 @@ def _head(files: Mapping[str, bytes]) -> ParcelHead:
     if not same:
         raise _no_document(HEAD)
     return head
+
+
+def _demand_usable(head: ParcelHead, audit: tuple[AuditRow, ...]) -> None:
+    """What no agent comes to, and what no trial could be completed with, however well it is written."""
+    used = head.usage
+    counters = (used.input_tokens, used.cached_tokens, used.output_tokens, used.reasoning_tokens)
+    counted = all(each is None or each <= MOST_TOKENS for each in (*counters, used.tool_calls))
+    bounded = all(each is None or each <= MOST_COST for each in (used.cost_units, used.wall_seconds))
+    left = head.tree is not None or head.ended is not EndClass.COMPLETED
+    seen = bool(audit) or not head.audit_complete
+    roots = all(
+        "/" not in each and len(set(each)) == len(each) for each in (head.read_roots, head.write_roots)
+    )
+    if not (counted and bounded and left and seen and roots):
+        raise _no_document(HEAD)
 
 
 def _tree(files: Mapping[str, bytes], digest: str | None) -> HeldTree | None:

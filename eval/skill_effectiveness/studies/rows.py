@@ -45,6 +45,8 @@ Pointer = Annotated[str, Field(pattern=r"^(/[^/\x00-\x1f]{1,128}){1,8}$")]
 PairId = Annotated[str, Field(pattern=r"^pair-[0-9a-f]{64}$")]
 VoteId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 HostName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
+WorkerName = Annotated[str, Field(min_length=1, max_length=280, pattern=r"^[^\x00-\x1f\x7f]+$")]
+"""A host's name and the number of a process there, as `host/pid`."""
 
 
 class Usage(FrozenModel):
@@ -146,7 +148,7 @@ class WorkerLost(StudyRow):
     """A worker has gone, with the attempts it held."""
 
     type: ClassVar[str] = "worker_lost"
-    worker: HostName
+    worker: WorkerName
     slots: tuple[SlotNumber, ...]
 
 

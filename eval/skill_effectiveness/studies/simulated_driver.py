@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.evidence.surroundings import Surroundings
-    from skill_effectiveness.studies.agent import AssayResult, Cancelled
+    from skill_effectiveness.studies.agent import AgentPlan, AssayResult, Cancelled
     from skill_effectiveness.studies.attempt_records import AttemptOrder
     from skill_effectiveness.studies.chance import Chance
-    from skill_effectiveness.studies.plan import PlanTask, StudyPlan
+    from skill_effectiveness.studies.plan import PlanTask
     from skill_effectiveness.studies.rewards import Reward
     from skill_effectiveness.studies.state import SlotState
     from skill_effectiveness.trials.allocation import Slot
@@ -156,7 +156,7 @@ class SimulatedAgent:
     """
 
     def __init__(
-        self, plan: StudyPlan, settings: SimulatedSettings, chance: Chance, around: Surroundings
+        self, plan: AgentPlan, settings: SimulatedSettings, chance: Chance, around: Surroundings
     ) -> None:
         self._plan = plan
         self._settings = settings

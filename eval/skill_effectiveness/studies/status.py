@@ -7,7 +7,7 @@ same as all rows from the first; a status of 100,000 trials is one small file an
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.plan import StudyPlan
     from skill_effectiveness.studies.rows import StudyRow, Usage
 
-STATUS_CONTRACT: Final = "skill-effectiveness-study-status-v1"
 
 Counter = Annotated[int, Field(ge=0)]
 

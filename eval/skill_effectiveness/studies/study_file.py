@@ -38,7 +38,6 @@ from skill_effectiveness.studies.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-STUDY_SCHEMA: Final = "skill-effectiveness.study.v1"
 STUDY_FILE: Final = "study.yaml"
 STUDY_FILE_LIMIT: Final = 1_048_576
 ATTEMPTS: Final = 3

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from skill_effectiveness.evidence.surroundings import Surroundings
-    from skill_effectiveness.studies.file_trees import HeldTree
 
 WORKERS: Final = "workers"
 STARTED: Final = "started"
@@ -91,10 +90,6 @@ class WorkerStore:
     def read(self, digest: str) -> bytes:
         """An input; raises `StudyError` as well where it is missing or damaged."""
         return self._inputs.read(digest)
-
-    def held(self, digest: str) -> HeldTree:
-        """A folder among the inputs; errors as `read`."""
-        return self._inputs.held(digest)
 
     def begin(self, order_digest: str) -> bool:
         """Begin an order, durably; False when any process of this host began it before."""

@@ -21,6 +21,7 @@ from skill_effectiveness.protocol.event_rows import HOST_RESIDUAL_CONTRACT, Host
 from skill_effectiveness.providers import CallOutcome, Ending, WarningCode, WorkCall
 from skill_effectiveness.providers.driving import skill_events_of, tool_calls_of
 from skill_effectiveness.providers.prices import ModelPrice, cost_of, disagree
+from skill_effectiveness.providers.usage import MOST_COST, counter
 from skill_effectiveness.studies.agent import AttemptResult
 from skill_effectiveness.studies.confining import confinement_of, is_breach, observed_of, session_evidence
 from skill_effectiveness.studies.endings import COST_DIFFERS, LAUNCH_DIFFERS, class_of, wait_before
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.evidence.strict import JsonValue
     from skill_effectiveness.providers import Launch, Provider
-    from skill_effectiveness.studies.agent import AssayResult, Cancelled
+    from skill_effectiveness.studies.agent import AgentStudy, AssayResult, Cancelled
     from skill_effectiveness.studies.attempt_records import AttemptOrder
     from skill_effectiveness.studies.file_trees import FileTree, HeldTree
     from skill_effectiveness.studies.plan import PlanTask
@@ -63,10 +64,10 @@ _ONE: Final = 1
 
 
 class WorkingAgent:
-    """The agent program of a study, bound to what the plan froze.
+    """The agent program of a study at its work, wherever that program is.
 
     Args:
-        study: open and planned; stays the caller's and open as long.
+        study: stays the caller's, and open as long.
         provider: the adapter, bound to its program.
         hidden: what no agent may be shown, beside the state root: the folder of the study.
         sessions: ids that were seen, kept by whoever makes one agent after the other; None for none.
@@ -74,7 +75,7 @@ class WorkingAgent:
 
     def __init__(
         self,
-        study: StudyRoot,
+        study: AgentStudy,
         provider: Provider,
         hidden: Iterable[Path] = (),
         sessions: set[str] | None = None,
@@ -83,29 +84,9 @@ class WorkingAgent:
         self._plan = study.plan
         self._provider = provider
         self._around = study.around
-        self._file = study.study()
-        self._frozen = study.frozen()
         self._hidden = (*hidden, state_path(study.around))
         self._exposure = Exposure(study, provider, self._hidden)
         self._sessions: set[str] = set() if sessions is None else sessions
-
-    def told(self, slot: Slot, before: SlotState) -> Mapping[str, JsonValue]:
-        """Which program and model, what it costs and what it is to be started with: one for all of an arm."""
-        del before
-        frozen = self._plan.driver
-        price = self._file.price()
-        return {
-            **({} if price is None else {"price": price.model_dump(mode="json")}),
-            "launch": self._frozen.launches[Arm(slot.arm)],
-            "provider": frozen.provider,
-            "executable_hash": frozen.executable_hash,
-            "cli_version": frozen.cli_version,
-            "model": frozen.model,
-        }
-
-    def wait_before(self, slot: SlotState) -> float:
-        """Longer after each provider error in a row."""
-        return wait_before(slot)
 
     def attempt(self, order: AttemptOrder, place: str, cancelled: Cancelled) -> AttemptResult:
         """One attempt; see the module's text."""
@@ -186,6 +167,38 @@ class WorkingAgent:
         return grade_tree(order, around=self._around)
 
 
+class PlannedAgent(WorkingAgent):
+    """The agent program of a planned study, as its run knows it: it says what orders say of it.
+
+    Args:
+        study: open and planned; stays the caller's, and open as long.
+        provider: the adapter, bound to its program.
+        hidden: see `WorkingAgent`.
+    """
+
+    def __init__(self, study: StudyRoot, provider: Provider, hidden: Iterable[Path] = ()) -> None:
+        super().__init__(study, provider, hidden)
+        self._frozen = study.plan.driver
+        self._price = study.study().price()
+        self._launches = study.frozen().launches
+
+    def told(self, slot: Slot, before: SlotState) -> Mapping[str, JsonValue]:
+        """Which program and model, what it costs and what it is to be started with: one for all of an arm."""
+        del before
+        return {
+            **({} if self._price is None else {"price": self._price.model_dump(mode="json")}),
+            "launch": self._launches[Arm(slot.arm)],
+            "provider": self._frozen.provider,
+            "executable_hash": self._frozen.executable_hash,
+            "cli_version": self._frozen.cli_version,
+            "model": self._frozen.model,
+        }
+
+    def wait_before(self, slot: SlotState) -> float:
+        """Longer after each provider error in a row."""
+        return wait_before(slot)
+
+
 def _as_frozen(order: AttemptOrder, prompt: str, environment: FileTree) -> Callable[[Launch], bool]:
     """Whether what is about to be started is what was frozen for the arm (field-failures.md F33)."""
     frozen = str(order.driver["launch"])
@@ -210,13 +223,14 @@ def _usage(provider: str, outcome: CallOutcome, price: ModelPrice | None, second
     cost = told.cost_units
     if cost is None and price is not None:
         cost = cost_of(told, price)
+    # Sums that an adapter made of what a program told are bounded as what it told: beyond that, unknown.
     return Usage(
-        input_tokens=told.input_tokens,
-        cached_tokens=told.cached_input_tokens,
-        output_tokens=told.output_tokens,
-        reasoning_tokens=told.reasoning_output_tokens,
+        input_tokens=counter(told.input_tokens),
+        cached_tokens=counter(told.cached_input_tokens),
+        output_tokens=counter(told.output_tokens),
+        reasoning_tokens=counter(told.reasoning_output_tokens),
         tool_calls=tool_calls_of(provider, outcome.recording),
-        cost_units=cost,
+        cost_units=cost if cost is None or cost <= MOST_COST else None,
         wall_seconds=round(seconds, 3),
     )
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from skill_effectiveness.evidence.faults import EvidenceError
-from skill_effectiveness.evidence.resolution import UnresolvedError
+from skill_effectiveness.evidence.resolution import UnresolvedError, holds
 from skill_effectiveness.evidence.strict import Profile, read_json
 from skill_effectiveness.trials.binding import AUDIT
 from skill_effectiveness.trials.faults import TrialCode, TrialError
-from skill_effectiveness.trials.isolation import Breach, holds
+from skill_effectiveness.trials.isolation import Breach
 from skill_effectiveness.trials.models import AuditRow, read_record
 
 if TYPE_CHECKING:

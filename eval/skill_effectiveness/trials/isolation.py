@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal
 
+from skill_effectiveness.evidence.resolution import holds
 from skill_effectiveness.protocol.gates import EvidenceTierName, WaivableItem
 from skill_effectiveness.protocol.tasks import ExecutionMode
 from skill_effectiveness.trials.faults import TrialCode, TrialError
@@ -155,11 +156,6 @@ def _check_write_root(root: str, index: int, protected: Protected) -> None:
                 "below the store a tested agent writes into the outcome folder of its trial alone."
             )
             raise _bad_root("write_allow_roots", index, sentence)
-
-
-def holds(folder: str, path: str) -> bool:
-    """Whether a path is the folder or lies below it."""
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
 def _reaches(root: str, place: str) -> bool:
