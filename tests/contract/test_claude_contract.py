@@ -311,7 +311,12 @@ class TestAnswers:
 
         assert run.outcome.ending is Ending.ANSWER_INVALID
         assert len(run.requests) == 1
-        assert run.outcome.usage == ONE_REQUEST
+        usage = run.outcome.usage
+        # The program gives up as soon as it has read the answer, at times before the stream's last count; it
+        # tells a count of its own then.
+        assert usage.output_tokens is not None
+        assert 0 < usage.output_tokens <= 34
+        assert replace(usage, output_tokens=34, cost_units=ONE_REQUEST.cost_units) == ONE_REQUEST
 
     def test_a_model_that_declines(self, claude: Claude) -> None:
         """P6: the provider's own word, without a second request and without another model."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skill_effectiveness.evidence.fsdoubles import FaultFs, Injection
 from skill_effectiveness.evidence.fsops import RealFs
-from skill_effectiveness.evidence.resolution import PathResolver, UnresolvedError
+from skill_effectiveness.evidence.resolution import PathResolver, UnresolvedError, holds
 from tests.support.crash_images import fast_folder
 
 if TYPE_CHECKING:
@@ -86,3 +86,21 @@ def test_what_cannot_be_looked_at_has_no_answer(tmp_path: Path, number: int) -> 
 def test_very_long_paths_end() -> None:
     path = "/x" * 30_000
     assert PathResolver(RealFs()).resolve(path) == path
+
+
+@pytest.mark.parametrize(
+    ("folder", "path", "expected"),
+    [
+        ("/a/b", "/a/b", True),
+        ("/a/b", "/a/b/c", True),
+        ("/a/b/", "/a/b/c", True),
+        ("/", "/a", True),
+        ("/", "/", True),
+        ("/a/b", "/a/bc", False),
+        ("/a/b", "/a", False),
+        ("/a/b", "/A/b/c", False),
+    ],
+)
+def test_what_a_folder_holds(folder: str, path: str, expected: bool) -> None:  # noqa: FBT001 - of the table
+    """T18: a name that merely begins with the folder's is beside it."""
+    assert holds(folder, path) is expected

@@ -151,6 +151,24 @@ def inside(tmp_path: Path) -> Inside:
     return Inside(tmp_path)
 
 
+SETTINGS = (
+    "for place in kernel/core_pattern kernel/hostname vm/swappiness fs/suid_dumpable net/ipv4/ip_forward; do"
+    ' held=$(cat "/proc/sys/$place") &&'
+    ' (echo "$held" > "/proc/sys/$place") 2>/dev/null && echo "wrote $place";'
+    " done; echo end"
+)
+"""Writes what is there already, so that the machine stays as it is, wherever it comes to pass."""
+
+
+@needed
+@pytest.mark.parametrize("kind", ["reading", "working"])
+def test_the_kernels_settings_cannot_be_written(inside: Inside, kind: str) -> None:
+    """P13: they are root's without any capability; one of them starts a program outside, as root."""
+    getattr(inside, kind)(SETTINGS)
+
+    assert inside.said == ["end"]
+
+
 @needed
 class TestReading:
     def test_everything_can_be_read_and_only_what_is_named_written(self, inside: Inside) -> None:

@@ -278,6 +278,20 @@ class TestNotWhole:
         lines = [line('open("%", O_RDONLY) = 3<%>', b"a", b"/%d" % number) for number in range(5)]
         trace = read(START, *lines, END, most=3)
         assert trace.faults == ("more accesses than are kept",)
+
+    def test_longer_names_than_are_kept(self) -> None:
+        """F17: whoever makes a flood of names of full length fills no memory with them."""
+        reader = TraceReader(folder=b"/app", most_bytes=1_000)
+        long = [b"/" + b"%d" % number + b"x" * 400 for number in range(5)]
+        for text in (
+            START,
+            *(line('open("%", O_RDONLY) = 3<%>', b"a", path) for path in (*long, long[0])),
+            END,
+        ):
+            reader.take(text)
+        trace = reader.finish()
+        assert trace.faults == ("more accesses than are kept",)
+        assert [access.path for access in trace.accesses] == [b"/bin/agent", *long[:2]]
         assert len(trace.accesses) == 3
 
     def test_of_what_was_refused_some_is_enough(self) -> None:

@@ -68,7 +68,7 @@ class TestPrices:
             price(cached_input=stated)
         assert "cost units for a million tokens" in str(refused.value)
 
-    @pytest.mark.parametrize("stated", [True, -0.5, 1e12, [], {}, None])
+    @pytest.mark.parametrize("stated", [True, -0.5, 1e12, [], {}, None, 1e-13, 5e-324])
     def test_other_values_are_refused(self, stated: object) -> None:
         """S8 S10: no truth, nothing negative, nothing absurd."""
         with pytest.raises(DocumentError):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skill_effectiveness.evidence.surroundings import Surroundings
-from skill_effectiveness.execution import Sandbox
+from skill_effectiveness.execution import Ended, Sandbox
 from skill_effectiveness.providers import (
     CallKind,
     Ending,
@@ -23,7 +23,7 @@ from skill_effectiveness.providers.command_line import (
     Told,
 )
 from tests.support.fake_program import write_fake
-from tests.support.provider_calls import codes
+from tests.support.provider_calls import codes, question
 from tests.support.small_adapter import Place, Small
 
 
@@ -143,3 +143,54 @@ class TestSandboxes:
         assert outcome.recording is not None
         assert outcome.recording.export == b"refused\n"
         assert os.listdir(place.folder) == []  # noqa: PTH208 - names are all that is asked for
+
+
+class TestWhatWasStopped:
+    """A call whose program ended well, and whose adapter could not ask what it had to know."""
+
+    @pytest.mark.parametrize(("needed", "ending"), [(True, Ending.CANCELLED), (False, Ending.SUCCESS)])
+    def test_our_stop_before_it_could_ask(self, place: Place, *, needed: bool, ending: Ending) -> None:
+        """P6: cancelled where a success needed it; whoever needs nothing more has its answer."""
+        small, stop = place.small(), []
+
+        def after(after: Aftermath) -> Told:
+            assert after.stopped() is None
+            stop.append(True)
+            assert after.run(["/bin/true"]) is None
+            assert after.stopped() is Ended.CANCELLED
+            return Told(stopped=after.stopped()) if needed else Told()
+
+        small.after = after
+        outcome = small.judge(question(), around=place.around, cancelled=lambda: bool(stop))
+
+        assert (outcome.ending, outcome.exit_code) == (ending, 0)
+        assert outcome.recording is not None
+
+    def test_time_that_is_over_before_it_could_ask(self, place: Place) -> None:
+        """P6: timeout."""
+        small = place.small()
+        clock, later = place.around.monotonic, [0.0]
+
+        def after(after: Aftermath) -> Told:
+            later.append(1_000.0)
+            assert after.run(["/bin/true"]) is None
+            return Told(stopped=after.stopped())
+
+        small.after = after
+        around = replace(place.around, monotonic=lambda: clock() + sum(later))
+        assert small.judge(question(), around=around).ending is Ending.TIMEOUT
+
+    def test_a_child_that_errs_is_no_stop(self, place: Place) -> None:
+        """P6: what it did is the adapter's to judge, and no stop of ours explains it."""
+        small = place.small()
+        seen: list[tuple[int | None, Ended | None]] = []
+
+        def after(after: Aftermath) -> Told:
+            output = after.run(["/bin/false"])
+            assert output is not None
+            seen.append((output.process.exit_code, after.stopped()))
+            return Told()
+
+        small.after = after
+        place.ask(small)
+        assert seen == [(1, None)]

@@ -14,7 +14,9 @@ from skill_effectiveness.providers.task_environment import refused_name
 ALL = [adapter for adapter in ADAPTERS.values() if issubclass(adapter, CommandLine)]
 
 
-@pytest.mark.parametrize("name", ["DATABASE_URL", "TASK_WORD", "LANG", "PYTHONUNBUFFERED", "DEBUG", "TZ"])
+@pytest.mark.parametrize(
+    "name", ["DATABASE_URL", "TASK_WORD", "LANG", "PYTHONUNBUFFERED", "DEBUG", "TZ", "GIT_AUTHOR_NAME"]
+)
 def test_what_work_needs_is_given(name: str) -> None:
     """P3: a task's own words."""
     assert not refused_name(name)
@@ -26,6 +28,9 @@ def test_what_work_needs_is_given(name: str) -> None:
      "HOME", "PATH", "TMPDIR", "USER", "HTTPS_PROXY",
      "https_proxy", "SSL_CERT_FILE", "LD_PRELOAD", "BASH_ENV", "NODE_OPTIONS",
      "XDG_CONFIG_HOME", "CODEX_HOME", "ANTHROPIC_BASE_URL", "CLAUDE_ANYTHING", "KIMI_X",
+     "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "GIT_EXEC_PATH", "SSLKEYLOGFILE", "HOSTALIASES",
+     "OPENSSL_CONF", "RIPGREP_CONFIG_PATH", "PYTHONWARNINGS", "BASH_FUNC_ls%%", "PERL5OPT",
+     "AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_APPLICATION_CREDENTIALS", "REQUESTS_CA_BUNDLE",
      "OPENCODE_CONFIG", "OTHER_API_KEY", "SERVICE_AUTH_TOKEN", "SKILL_EFFECTIVENESS_CALL",
     ],
 )  # fmt: skip

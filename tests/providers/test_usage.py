@@ -39,10 +39,15 @@ def test_what_was_told_stays() -> None:
     ("value", "tokens", "cost"),
     [
         (0, 0, None), (7, 7, 7.0), (-1, None, None), (0.5, None, 0.5), (0.0, None, None), (-0.5, None, None),
+        (10**9, 10**9, 1e9), (10**9 + 1, None, None), (2**53, None, None), (1e308, None, None),
+        (float("inf"), None, None), (float("nan"), None, None),
         (True, None, None), ("7", None, None), (None, None, None), ([7], None, None),
     ],
 )  # fmt: skip
 def test_what_a_program_told(value: object, tokens: int | None, cost: float | None) -> None:
-    """P8 F39 F40: a zero of tokens is told, a cost of zero is that of a model without a price."""
+    """P8 F39 F40: a zero of tokens is told, a cost of zero is that of a model without a price.
+
+    What is beyond all reason is not told: sums stay exact, and the unknown counts as a whole budget.
+    """
     assert counter(value) == tokens
     assert price(value) == cost

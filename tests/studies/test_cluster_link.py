@@ -18,12 +18,13 @@ import pytest
 
 from skill_effectiveness.studies.cluster import cluster_agent
 from skill_effectiveness.studies.cluster_address import read_cluster
+from skill_effectiveness.studies.cluster_link import dask_link
 from skill_effectiveness.studies.executors import thread_executor
 from skill_effectiveness.studies.halting import Halt
 from skill_effectiveness.studies.reporting import report_study
 from skill_effectiveness.studies.runner import RunParts, RunStatus, run_study
 from skill_effectiveness.studies.runtime import runtime_manifest_hash
-from tests.support.cluster_runs import SETTINGS, Commands, commands, scheduler, wait_until
+from tests.support.cluster_runs import SETTINGS, Commands, certificates, commands, scheduler, wait_until
 from tests.support.crash_images import fast_folder
 from tests.support.studies import bench, example
 from tests.support.study_runs import Watching, run, simulated, types_of
@@ -239,3 +240,51 @@ def test_no_certificates(held: Commands) -> None:
     code, out, err = held.run("--cluster", "tls://127.0.0.1:8786", seconds=40)
     assert (code, out) == (2, "")
     assert "certificates" in err
+
+
+def raising(_order: bytes, _given: object, _digest: str) -> object:
+    raise LookupError("of a worker that is another program")
+
+
+def test_a_worker_that_raises(tmp_path: Path) -> None:
+    """S31: what it raises ends no run; it is an answer like any other that is none."""
+    here = read_cluster("local:1", plain=False)
+    with dask_link(here, scratch=str(tmp_path), agent=None, carry_out=raising) as link:
+        assert wait_until(link.workers)
+        (address,) = link.workers()
+        ticket = link.send(address, b"{}", [], "sha256:" + "0" * 64)
+        assert ticket.answer(10) == ("failed", b"worker_raised")
+
+
+def test_an_encrypted_cluster(held: Commands) -> None:
+    """S33 S30: with certificates of one authority it works; another authority's are not heard."""
+    held.plan(edits=ONE)
+    port = free_port()
+    line = ("--cluster", f"tls://127.0.0.1:{port}")
+    own, plain = certificates(held.folder, "own"), dict(held.environ)
+    held.environ = plain | own
+    with scheduler(held, port, 2, "tls"):
+        held.environ = plain | certificates(held.folder, "other")
+        code, out, err = held.run(*line)
+        assert (code, out) == (2, ""), err
+        assert "nobody answers" in err
+        assert "Traceback" not in err
+        held.environ = plain | own
+        code, out, err = held.run(*line)
+        assert (code, "run_status=complete" in out) == (0, True), err
+
+
+def test_a_worker_that_stands_still(held: Commands) -> None:
+    """S31 S25: SIGSTOP: the scheduler gives it up after its own time, and the attempt is made anew."""
+    held.plan(edits=sleeping(1.5))
+    held.environ["DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL"] = "3s"
+    started = held.start("--cluster", "local:2")
+    assert wait_until(lambda: len(held.kept("started")) == 2)
+    still = held.workers()[0]
+    still.send_signal(signal.SIGSTOP)
+    out, err = started.communicate(timeout=80)
+    assert (started.returncode, "run_status=complete" in out) == (0, True), err
+    assert "Traceback" not in err
+    rows = (held.folder / "R/journal/000001.jsonl").read_text()
+    assert rows.count('"type":"worker_lost"') == 1
+    assert held.processes() == []

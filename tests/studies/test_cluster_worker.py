@@ -16,9 +16,9 @@ from skill_effectiveness.evidence.fsops import RealFs
 from skill_effectiveness.providers import CodexProvider
 from skill_effectiveness.studies import cluster_worker
 from skill_effectiveness.studies.runner import RunStatus
-from skill_effectiveness.studies.working_agent import PlannedAgent
-from skill_effectiveness.trials.models import AuditRow
-from tests.support.clusters import InlineLink, Played, host_of, play_workers, run_on
+from skill_effectiveness.studies.working_agent import PlannedAgent, WorkingAgent
+from skill_effectiveness.trials.models import AuditRow, Operation
+from tests.support.clusters import InlineLink, Played, host_of, play_workers, pooled, run_on
 from tests.support.crash_images import fast_folder
 from tests.support.fake_program import write_fake
 from tests.support.private import surroundings
@@ -28,13 +28,12 @@ from tests.support.study_runs import outcomes, rows_of, state_of, types_of
 from tests.support.working_studies import HEAD, OBEYING, files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from skill_effectiveness.studies.agent import AttemptResult, Cancelled
     from skill_effectiveness.studies.attempt_records import AttemptOrder
     from skill_effectiveness.studies.root import StudyRoot
-    from skill_effectiveness.studies.working_agent import WorkingAgent
     from tests.support.clusters import InlineTicket
 
 WORKS = (
@@ -76,7 +75,9 @@ class Place:
 
 
 @contextmanager
-def placed(patch: pytest.MonkeyPatch, body: str = WORKS) -> Iterator[Place]:
+def placed(
+    patch: pytest.MonkeyPatch, body: str = WORKS, edits: Mapping[str, str] | None = None
+) -> Iterator[Place]:
     play_workers(patch)
     with fast_folder() as folder:
         home, temporary = folder / "home", folder / "temporary"
@@ -88,7 +89,7 @@ def placed(patch: pytest.MonkeyPatch, body: str = WORKS) -> Iterator[Place]:
             folder / "codex", HEAD + body, thread=THREAD, turn=TURN, done=DONE, said=message("done")
         )
         with bench(folder, around) as held:
-            held.plan(write(folder / "study", files(program)))
+            held.plan(write(folder / "study", files(program, edits)))
             yield Place(held, program)
 
 
@@ -188,20 +189,33 @@ def test_a_host_that_comes_late_is_assayed_first(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("apart", [True, False])
 def test_who_can_speak_to_the_cluster_is_not_held(monkeypatch: pytest.MonkeyPatch, *, apart: bool) -> None:
     """S13 S33: over a plain connection an agent with the network could have anything run outside."""
-    whole = cluster_worker.WorkingAgent.attempt
+    whole = WorkingAgent.attempt
 
     def attempt(self: WorkingAgent, order: AttemptOrder, at: str, cancelled: Cancelled) -> AttemptResult:
         result = whole(self, order, at, cancelled)
-        row = AuditRow(actor="tested-agent", operation="read", path="/usr/bin/true")
-        observed = replace(result.observed, audit=(row,), roots_enforced=True, audit_complete=True)
+        row = AuditRow(actor="tested-agent", operation=Operation.READ, path="/usr/bin/true")
+        observed = replace(
+            result.observed, audit=(row,), roots_enforced=True, audit_complete=True, read_roots=("/usr",)
+        )
         return replace(result, observed=observed)
 
-    monkeypatch.setattr(cluster_worker.WorkingAgent, "attempt", attempt)
+    monkeypatch.setattr(WorkingAgent, "attempt", attempt)
     with placed(monkeypatch) as place:
         run_on(place.bench, place.link("one"), agent=place.agent, apart=apart)
         exits = [json.loads(path.read_bytes()) for path in place.bench.folder.rglob("exit.json")]
         told = {(each["isolation"]["roots_enforced"], each["isolation"]["audit_complete"]) for each in exits}
         assert (len(exits), told) == (4, {(apart, apart)})
+
+
+def test_no_agent_where_it_would_be_shown_a_key_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S13 S33: in its sandbox it has the network, so with a key it could have any worker do anything."""
+    monkeypatch.setattr(cluster_worker, "key_files", lambda: ("/etc/dask/key.pem",))
+    confined = {"sandbox: none": "sandbox: bubblewrap"}
+    with placed(monkeypatch, edits=confined) as place, place.bench.open() as study:
+        link = place.link("one")
+        with pooled(study, link, place.agent(study)) as (clustered, pool):
+            assert clustered.assay(1, "open", study.plan.arms[0].arm) == "failed"
+            assert [fault for _, fault in pool.refused()] == ["cluster_key_shown"]
 
 
 @pytest.mark.slow

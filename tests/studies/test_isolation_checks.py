@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +16,6 @@ from tests.support.studies import loaded, write
 from tests.support.working_studies import files
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from skill_effectiveness.evidence.surroundings import Surroundings
     from skill_effectiveness.providers import Provider
 
@@ -65,6 +64,15 @@ BARE = "sandbox: none, audit: none, network: provider"
 def test_what_can_be_kept_is_no_fault(checking: Checking) -> None:
     """S15: everything that is asked for is here; and nothing is asked of a bare machine."""
     assert checking.faults(HELD, "bwrap", "strace") == []
+    assert checking.faults(BARE) == []
+
+
+@pytest.mark.parametrize("isolation", [HELD, "sandbox: none, audit: strace, network: provider"])
+def test_a_home_among_the_systems_folders(checking: Checking, isolation: str) -> None:
+    """S15 S13: an agent would be shown all of it."""
+    checking.home = Path("/usr/lib")
+    (fault,) = checking.faults(isolation, "bwrap", "strace")
+    assert fault.startswith("/isolation: your home lies in folders of the system")
     assert checking.faults(BARE) == []
 
 

@@ -340,6 +340,38 @@ def test_heads_that_are_none(line: bytes | None) -> None:
     assert refused(with_(parcel__json=line)) is ParcelCode.PARCEL_DOCUMENT
 
 
+def used(**counters: object) -> bytes:
+    return head(usage=json.loads(members()["parcel.json"])["usage"] | counters)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        used(input_tokens=9_007_199_254_740_991, output_tokens=9_007_199_254_740_991),
+        used(tool_calls=1_000_000_001),
+        used(cost_units=1e308),
+        used(wall_seconds=1e300),
+        used(input_tokens=-1),
+        head(audit_complete=True),
+        head(read_roots=["/"]),
+        head(write_roots=["/usr", "/usr"], read_roots=["/usr"]),
+    ],
+)
+def test_heads_with_which_no_trial_could_be_completed(line: bytes) -> None:
+    """S30 S26: refused when they arrive; once published, they would break each later run of the study."""
+    assert refused(with_(parcel__json=line, audit__jsonl=None)) is ParcelCode.PARCEL_DOCUMENT
+
+
+def test_what_is_completed_has_a_tree() -> None:
+    """S30: there would be nothing to grade."""
+    names = [name for name in members() if name == "tree.json" or name.startswith("collected/")]
+    without = {name: data for name, data in members().items() if name not in names}
+    without["parcel.json"] = head(tree=None)
+    assert refused(tar(without)) is ParcelCode.PARCEL_DOCUMENT
+    without["parcel.json"] = head(tree=None, ended="timeout")
+    assert unpack(tar(without), EXPECTED).files is None
+
+
 LISTING = TREE.listing
 
 
@@ -350,9 +382,9 @@ LISTING = TREE.listing
         with_(tree__json=b"[]"),
         with_(tree__json=LISTING + b"\n"),
         with_(tree__json=LISTING.replace(b'"bin/run', b'"../run')),
-        with_(parcel__json=head(tree=None)),
+        with_(parcel__json=head(tree=None, ended="timeout")),
         with_(parcel__json=head(tree="sha256:" + "0" * 64)),
-        with_(tree__json=None, parcel__json=head(tree=None)),
+        with_(tree__json=None, parcel__json=head(tree=None, ended="timeout")),
         tar({name: data for name, data in members().items() if not name.startswith("collected/")}),
         tar({**members(), NAME: b""}),
         tar({name: b"abd" if data == b"abc" else data for name, data in members().items()}),

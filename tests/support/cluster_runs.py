@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import psutil
+from distributed.security import Security
 
 from skill_effectiveness.studies.runtime import runtime_manifest_hash
 from tests.support.private import REPOSITORY, surroundings
@@ -114,13 +115,30 @@ def commands(folder: Path) -> Iterator[Commands]:
         held.end()
 
 
+def certificates(folder: Path, name: str) -> dict[str, str]:
+    """An authority with one key for everybody, as variables that configure all ends of a Dask cluster."""
+    made = Security.temporary()  # type: ignore[no-untyped-call]
+    place = folder / name
+    place.mkdir(mode=0o700)
+    (place / "cert.pem").write_text(made.tls_ca_file)
+    (place / "key.pem").write_text(made.tls_client_key)
+    tls = "DASK_DISTRIBUTED__COMM__TLS__"
+    told = {f"{tls}CA_FILE": str(place / "cert.pem"), "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True"}
+    for role in ("CLIENT", "SCHEDULER", "WORKER"):
+        told |= {f"{tls}{role}__CERT": str(place / "cert.pem"), f"{tls}{role}__KEY": str(place / "key.pem")}
+    return told
+
+
 @contextmanager
-def scheduler(held: Commands, port: int, workers: int) -> Iterator[subprocess.Popen[bytes]]:
+def scheduler(
+    held: Commands, port: int, workers: int, scheme: str = "tcp"
+) -> Iterator[subprocess.Popen[bytes]]:
     """A scheduler and its workers as a person would start them, on loopback."""
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     own = ["--host", "127.0.0.1", "--no-dashboard"]
     python = [sys.executable, "-m"]
-    address = f"tcp://127.0.0.1:{port}"
+    address = f"{scheme}://127.0.0.1:{port}"
+    own += [] if scheme == "tcp" else ["--protocol", scheme]
     started = [
         subprocess.Popen(  # noqa: S603 - Dask's own command line
             [

@@ -22,7 +22,7 @@ _NOTHING_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLO
 
 
 def holds(folder: str, path: str) -> bool:
-    """Whether a path is the folder or lies below it; both absolute, without `.` and `..`, as they are spelt."""
+    """Whether a path is the folder or lies below it, as both are spelt: absolute, without `.` and `..`."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 

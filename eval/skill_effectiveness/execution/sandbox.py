@@ -11,14 +11,16 @@ Normally::
 Two kinds. Whoever *reads* sees the whole file system, read-only but for the folders named. Whoever *works*
 sees the system's own software, read-only, and besides that only the places named, each where it is named
 (`holding`; `working` is the same for places that lie inside where they lie outside). In both, /dev, /proc and
-/run are new, of /run only what names and finds the network's and the system's own things is shown; processes
-outside are neither seen nor signalled; no capability is left, since with one a read-only mount could be made
-writable again; everything inside dies with the program that was started, and that with whoever started it.
+/run are new, the kernel's settings in /proc can only be read, of /run only what names and finds the network's
+and the system's own things is shown; processes outside are neither seen nor signalled; no capability is left,
+since with one a read-only mount could be made writable again; everything inside dies with the program that
+was started, and that with whoever started it.
 The network stays unless it is said otherwise: agents talk to their models.
 
-What it does not do: close sockets that lie in shown folders outside /run, hide what may be read, or let a
-program end slowly. A signal to bubblewrap ends everything inside at once, so the grace between TERM and KILL
-is not used, and what a program left running is ended without being counted as a survivor.
+What it does not do: close sockets that lie in shown folders outside /run, or those of the network, loopback
+and abstract ones included, hide what may be read, or let a program end slowly. A signal to bubblewrap ends
+everything inside at once, so the grace between TERM and KILL is not used, and what a program left running is
+ended without being counted as a survivor.
 """
 
 from __future__ import annotations
@@ -72,6 +74,16 @@ which would do anything for the user.
 
 SHOWN: Final = (*SYSTEM, *RUN_SHOWN)
 """What of the machine a worker sees in any case."""
+
+_OF_THE_KERNEL: Final = (
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/mtrr",
+    "/proc/acpi",
+    "/proc/scsi",
+    "/proc/fs",
+)
+"""Of /proc, what is the whole machine's, as far as it is there."""
 
 _NEW: Final = ("/dev", "/run")
 """Where a temporary folder or a checkout may lie, and what is empty inside."""
@@ -247,7 +259,14 @@ class Sandbox:
 
 def _own_places() -> list[str]:
     run = [word for place in RUN_SHOWN for word in ("--ro-bind-try", place, place)]
-    return ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run", *run]
+    # The settings of the kernel belong to root also where it has no capability left, and some of them start
+    # programs outside. Bubblewrap 0.8 covers what it takes for writable, and these it does not.
+    proc = [
+        "--proc",
+        "/proc",
+        *(word for place in _OF_THE_KERNEL for word in ("--ro-bind-try", place, place)),
+    ]
+    return ["--dev", "/dev", *proc, "--tmpfs", "/run", *run]
 
 
 def _binds(option: str, places: Iterable[Path]) -> list[str]:

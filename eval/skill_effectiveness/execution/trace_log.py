@@ -38,6 +38,8 @@ Mode = Literal["read", "write"]
 
 MOST_ACCESSES: Final = 200_000
 """Distinct accesses that are kept; more make the record incomplete."""
+MOST_PATH_BYTES: Final = 33_554_432
+"""Bytes of their paths, all together; likewise."""
 MOST_REFUSED: Final = 1_000
 """Distinct refusals that are kept; what comes after them is not."""
 LINE_BYTES: Final = 1_048_576
@@ -167,17 +169,20 @@ class TraceReader:
         prelude: programs that were started for us before the one that is watched (1 for a sandbox).
         folder: in which the first program was started, absolute.
         most: distinct accesses that are kept.
+        most_bytes: of the paths of these.
     """
 
     prelude: int = 0
     folder: bytes | None = None
     most: int = MOST_ACCESSES
+    most_bytes: int = MOST_PATH_BYTES
     _tasks: dict[int, _Task] = field(default_factory=dict)
     _ended: set[int] = field(default_factory=set)
     _made: set[int] = field(default_factory=set)
     _accesses: dict[Access, None] = field(default_factory=dict)
     _refused: dict[Access, None] = field(default_factory=dict)
     _faults: dict[str, None] = field(default_factory=dict)
+    _held: int = 0
     _started: int = 0
     _seen_one: bool = False
 
@@ -408,10 +413,12 @@ class TraceReader:
         if failed:
             if len(self._refused) < MOST_REFUSED:
                 self._refused[access] = None
-        elif access in self._accesses or len(self._accesses) < self.most:
+        elif access not in self._accesses:
+            self._held += len(access.path)
+            if len(self._accesses) >= self.most or self._held > self.most_bytes:
+                self._fault("more accesses than are kept")
+                return
             self._accesses[access] = None
-        else:
-            self._fault("more accesses than are kept")
 
 
 _ANY: Final = re.compile(rb"[^,]*")

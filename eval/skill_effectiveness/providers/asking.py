@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skill_effectiveness.evidence.surroundings import Surroundings
-    from skill_effectiveness.execution import ProcessResult, SessionFolders
+    from skill_effectiveness.execution import Ended, ProcessResult, SessionFolders
     from skill_effectiveness.providers.events import Event
     from skill_effectiveness.providers.stream import StreamReader
 
@@ -105,14 +105,14 @@ class Told:
         events: appended to those of the stream, as if they had been told at its end.
         export: for the recording: what the program wrote about its session elsewhere.
         warnings: what else the record should say.
-        unfinished: whether something that a success needs is not known for no other reason than
-            `Aftermath.stopped`; that is then how the call ended.
+        stopped: what `Aftermath.stopped` says, where something that a success needs is not known for no
+            other reason; that is then how the call ended.
     """
 
     events: tuple[Event, ...] = ()
     export: bytes | None = field(default=None, repr=False)
     warnings: tuple[CallWarning, ...] = ()
-    unfinished: bool = False
+    stopped: Ended | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Aftermath:
         run: starts one further child of the same call: same environment, working folder and sandbox, nothing
             on its stdin, as long as the call's time lasts. `None` when the time is over or the call was
             stopped by us; nothing was started then.
-        stopped: whether a further child was ended, or not started, because the time was over or by us.
+        stopped: `wall_timeout` or `cancelled`, if that ended a further child or kept it from being started.
     """
 
     session: CallSession
@@ -146,4 +146,4 @@ class Aftermath:
     process: ProcessResult
     events: tuple[Event, ...] = field(repr=False)
     run: Run
-    stopped: Callable[[], bool]
+    stopped: Callable[[], Ended | None]

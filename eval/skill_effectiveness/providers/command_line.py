@@ -312,7 +312,8 @@ class CommandLine(Provider, abstract=True):
         told = Told() if process.ended is Ended.UNSTARTABLE else self._told(running.aftermath(process))
         latency_ms = round((around.monotonic() - began) * 1000)
         events = (*running.log.events, *told.events)
-        facts = CallFacts(running.ended(process, told), events, order.model, latency_ms, order.kind)
+        ended = process if told.stopped is None else replace(process, ended=told.stopped)
+        facts = CallFacts(ended, events, order.model, latency_ms, order.kind)
         outcome = running.completed(outcome_of(facts, self.vocabulary), process, told)
         return replace(outcome, began_empty=empty)
 

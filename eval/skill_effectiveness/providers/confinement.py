@@ -6,10 +6,12 @@ Source: studies.md section 1 (`isolation`); trials.md section 5; providers.md P1
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from skill_effectiveness.providers.errors import ProviderCode, ProviderError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,9 @@ class Confinement:
 
     def __post_init__(self) -> None:
         if self.place is not None:
-            place = PurePosixPath(self.place)
-            if not place.is_absolute() or ".." in place.parts or place == PurePosixPath("/"):
+            # What is recorded of it is compared with this spelling, so there is one.
+            first, *parts = self.place.split("/")
+            if first or not parts or not {"", ".", ".."}.isdisjoint(parts):
                 raise _invalid("the place of the working copy is no absolute path of its own.")
         if not all(path.is_absolute() for path in (*self.readable, *self.hidden)):
             raise _invalid("a place that can be read, or must be hidden, is not named by an absolute path.")

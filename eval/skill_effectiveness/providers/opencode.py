@@ -318,8 +318,8 @@ class OpenCodeProvider(CommandLine):
         data = self._exported(after, session)
         export = None if data is None else read_export(data)
         failed = [event for event in after.events if isinstance(event, TurnFailed)]
-        if data is None and not failed and after.stopped():
-            return Told(unfinished=True)
+        if data is None and not failed and (stopped := after.stopped()) is not None:
+            return Told(stopped=stopped)
         if export is None:
             missing = () if failed else (SurfaceDiffers("no export of the session could be read"),)
             return Told(missing, data)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from skill_effectiveness.providers.usage import Usage
 
 _TEXT: Final = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,12})?")
+_LEAST: Final = 1e-12
+"""Less has no text form, and would be as good as nothing."""
 _MOST: Final = 999_999_999
 _MILLION: Final = Decimal(1_000_000)
 _SAME: Final = Decimal("0.01")
@@ -31,7 +33,9 @@ _NOT_FREE: Final = "A price of 0 is none: a limit would never be reached; state 
 def _price(value: object) -> object:
     if isinstance(value, str) and _TEXT.fullmatch(value):
         return Decimal(value)
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RuleBroken(_FORM)
+    if value == 0 or _LEAST <= value <= _MOST:
         return Decimal(repr(value))
     raise RuleBroken(_FORM)
 

@@ -94,14 +94,8 @@ class Running:
             process,
             self.log.events,
             self._further_child,
-            lambda: self._stopped is not None,
+            lambda: self._stopped,
         )
-
-    def ended(self, process: ProcessResult, told: Told) -> ProcessResult:
-        """How the program ended, or how a call was stopped before all was known that a success needs."""
-        if not told.unfinished or self._stopped is None:
-            return process
-        return replace(process, ended=self._stopped)
 
     def completed(self, outcome: CallOutcome, process: ProcessResult, told: Told) -> CallOutcome:
         """An outcome with everything that is known beside its events."""

@@ -17,8 +17,26 @@ if TYPE_CHECKING:
     from skill_effectiveness.providers.base import Provider
 
 _PLACES: Final = frozenset({"HOME", "PATH", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SHELL", "PWD"})
-_LOADED: Final = frozenset({"BASH_ENV", "ENV", "IFS", "PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP"})
-_FAMILIES: Final = ("LD_", "DYLD_", "XDG_", "NODE_", "BUN_", "SKILL_EFFECTIVENESS_")
+_LOADED: Final = frozenset(
+    {
+        *("BASH_ENV", "BASHOPTS", "CDPATH", "ENV", "IFS", "PROMPT_COMMAND", "PS4", "SHELLOPTS", "ZDOTDIR"),
+        *("PYTHONEXECUTABLE", "PYTHONHOME", "PYTHONPATH", "PYTHONPLATLIBDIR", "PYTHONSTARTUP"),
+        *("PYTHONUSERBASE", "PYTHONWARNINGS", "GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH"),
+        *("CURL_HOME", "EDITOR", "PAGER", "RIPGREP_CONFIG_PATH", "VISUAL", "WGETRC"),
+    }
+)
+"""What makes a program run something else, or run otherwise: a shell, an interpreter, an agent's tool."""
+
+_REACHED: Final = frozenset(
+    {"CURL_CA_BUNDLE", "HOSTALIASES", "LOCALDOMAIN", "REQUESTS_CA_BUNDLE", "RES_OPTIONS", "SSLKEYLOGFILE"}
+)
+"""Whom a connection reaches, who is believed, and who can read along."""
+
+_FAMILIES: Final = (
+    *("LD_", "DYLD_", "XDG_", "NODE_", "BUN_", "SKILL_EFFECTIVENESS_", "BASH_FUNC_", "GIT_", "SSH_"),
+    *("JAVA_TOOL_", "OPENSSL_", "PERL5", "RUBY", "AWS_", "AZURE_", "GCP_", "GOOGLE_"),
+)
+_WHO_COMMITS: Final = ("GIT_AUTHOR_", "GIT_COMMITTER_")
 _CREDENTIALS: Final = ("_API_KEY", "_AUTH_TOKEN", "_ACCESS_TOKEN", "_OAUTH_TOKEN", "_BASE_URL")
 _TASKS_OWN: Final = frozenset({"LANG", "LC_ALL", "TERM"})
 """Passed on from the user, and a task's to say all the same."""
@@ -31,9 +49,9 @@ def refused_name(name: str, provider: Provider | None = None) -> bool:
         name: of the variable.
         provider: whose program would get it.
     """
-    if name in _TASKS_OWN:
+    if name in _TASKS_OWN or name.startswith(_WHO_COMMITS):
         return False
-    if name in _PLACES or name in _LOADED or name in INHERITED:
+    if name in {*_PLACES, *_LOADED, *_REACHED, *INHERITED}:
         return True
     if name.startswith((*_FAMILIES, *_vendors())) or name.endswith(_CREDENTIALS):
         return True

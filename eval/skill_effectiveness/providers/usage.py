@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_TOKENS: Final = 1_000_000_000
-"""Of one kind in one session. A program that tells more has not counted; a study's sums stay exact below it."""
+"""Of one kind in one session; who tells more has not counted. Below it a study's sums are exact."""
 
 MOST_COST: Final = 1_000_000_000.0
 """Cost units of one session, likewise."""

@@ -202,11 +202,19 @@ class Walls:
         if any(_reaches(root, str(path)) for root in read for path in self._demanded.hidden):
             sentence = "What the agent is shown holds the study's own folder, or that of its state."
             raise CannotAskError(WarningCode.SESSION_UNAVAILABLE, sentence)
+        if any(_in_any(home, read) for home in self._homes()):
+            sentence = "Your home lies in folders of the system, which an agent is shown; have one elsewhere."
+            raise CannotAskError(WarningCode.SESSION_UNAVAILABLE, sentence)
         if any(_in_any(path, read[len(write) :]) for path in write):
             sentence = (
                 "A folder of the session lies in one that can only be read; set TMPDIR to another place."
             )
             raise CannotAskError(WarningCode.SESSION_UNAVAILABLE, sentence)
+
+    def _homes(self) -> list[str]:
+        """The home of the user, as the environment has it and as the system has it."""
+        named = (self._around.environ.get("HOME", ""), self._around.fs.user_home())
+        return _led_to(self._around.fs, [home for home in named if home.startswith("/") and home != "/"])
 
     def _touched(self, access: Access, resolver: PathResolver | None) -> Touch:
         path = _text(access.path)

@@ -540,12 +540,12 @@ class ClusterAgent:
 
 
 def _answer(told: object) -> tuple[Answer, bytes]:
-    """An answer as it came; anything else counts as a worker that cannot."""
+    """An answer as it came; after anything else nobody knows whether the order was begun."""
     match told:
         case (str(word), bytes(data)) if word in set(Answer):
             return Answer(word), data
         case _:
-            return Answer.UNFIT, _FOREIGN_ANSWER.encode()
+            return Answer.FAILED, _FOREIGN_ANSWER.encode()
 
 
 def _word(told: bytes) -> str:

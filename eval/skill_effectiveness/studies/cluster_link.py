@@ -18,7 +18,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from skill_effectiveness.studies.cluster_worker import AGENT_VARIABLE
+from skill_effectiveness.studies.cluster_worker import AGENT_VARIABLE, Answer
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 CONNECT_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 10.0
 """How long a worker has to answer what is asked beside its work."""
+
+RAISED: Final = b"worker_raised"
+"""The word of a worker that answered with an exception, which none of this version does."""
 
 _CLOSE_SECONDS: Final = 5.0
 _TROUBLE: Final = (OSError, TimeoutError, RuntimeError, ValueError)
@@ -154,6 +157,8 @@ class DaskLink:
             raise
         except (OSError, CancelledError, KilledWorker) as error:
             raise WorkerGoneError from error
+        except Exception:  # noqa: BLE001 - whatever a worker raises, of whatever class, is its answer
+            return Answer.FAILED, RAISED
         finally:
             # Nothing refers to it any more, so the scheduler forgets it.
             future.release()

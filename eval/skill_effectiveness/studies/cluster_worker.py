@@ -35,6 +35,7 @@ from skill_effectiveness.protocol.document import to_json
 from skill_effectiveness.providers import ADAPTERS, ProviderError
 from skill_effectiveness.studies.attempt_records import AttemptOrder
 from skill_effectiveness.studies.chance import Chance
+from skill_effectiveness.studies.cluster_keys import key_files, shows_a_key
 from skill_effectiveness.studies.cluster_orders import GradeOrder, WorkerFacts, read_order, rewards_bytes
 from skill_effectiveness.studies.drivers import SIMULATED_HASH, SIMULATED_VERSION
 from skill_effectiveness.studies.errors import StudyCode, StudyError
@@ -48,7 +49,7 @@ from skill_effectiveness.studies.ordered_studies import (
 from skill_effectiveness.studies.parcels import WORKER_PLACE, pack
 from skill_effectiveness.studies.runtime import runtime_manifest_hash
 from skill_effectiveness.studies.simulated_driver import SimulatedAgent
-from skill_effectiveness.studies.words import SIMULATED
+from skill_effectiveness.studies.words import SIMULATED, Sandbox
 from skill_effectiveness.studies.worker_store import WorkerStore
 from skill_effectiveness.studies.working_agent import WorkingAgent
 
@@ -57,12 +58,13 @@ if TYPE_CHECKING:
 
     from skill_effectiveness.providers import Provider
     from skill_effectiveness.studies.agent import AgentAtWork
-    from skill_effectiveness.studies.cluster_orders import AssayOrder
+    from skill_effectiveness.studies.cluster_orders import AssayOrder, Order
     from skill_effectiveness.studies.ordered_studies import OrderedStudy
 
 AGENT_VARIABLE: Final = "SKILL_EFFECTIVENESS_AGENT"
 """Of a worker's environment: the absolute path of the agent's program there."""
 
+_KEY_SHOWN: Final = b"cluster_key_shown"
 _LIBRARIES: Final = ("distributed", "skill-effectiveness")
 
 
@@ -229,17 +231,30 @@ def carry_out(order: bytes, given: Sequence[bytes], digest: str) -> Answered:
     """
     try:
         held, found = read_order(order)
-        if found != digest:
-            return Answer.UNFIT, b"order_digest"
-        if held.runtime_manifest_hash != _manifest():
-            return Answer.UNFIT, b"runtime_manifest_hash"
-        if isinstance(held, AttemptOrder):
-            return _attempt(held, digest, given, _around())
+        if (unfit := _unfit(held, found == digest)) is not None:
+            return Answer.UNFIT, unfit
         if isinstance(held, GradeOrder):
             return _grade(held, given, _around())
+        if isinstance(held, AttemptOrder):
+            return _attempt(held, digest, given, _around())
         return _assay(held, given, _around())
     except (StudyError, EvidenceError, ProviderError, ExecutableError) as error:
         return Answer.UNFIT, str(error.code).encode()
+
+
+def _unfit(order: Order, named: bool) -> bytes | None:  # noqa: FBT001 - whether the order is the named one
+    """Why this worker begins nothing for an order; None where it may."""
+    if not named:
+        return b"order_digest"
+    if order.runtime_manifest_hash != _manifest():
+        return b"runtime_manifest_hash"
+    if isinstance(order, GradeOrder) or order.driver.get("provider") == SIMULATED:
+        return None
+    confined = order.isolation.sandbox is Sandbox.BUBBLEWRAP
+    # An agent in its sandbox has the network, so with a key of the cluster it could have any code run.
+    return (
+        _KEY_SHOWN if confined and shows_a_key(key_files(), order.isolation.read_only, _around().fs) else None
+    )
 
 
 def _attempt(order: AttemptOrder, digest: str, given: Sequence[bytes], around: Surroundings) -> Answered:

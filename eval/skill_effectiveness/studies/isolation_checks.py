@@ -45,6 +45,11 @@ def isolation_faults(loaded: LoadedStudy, provider: Provider, around: Surroundin
             "/isolation/audit: strace is not here, is too old, or may not watch processes; install one of "
             "2021 or newer, or write none."
         )
+    if (confined or isolation.audit is Audit.STRACE) and _home_is_shown(around):
+        yield (
+            "/isolation: your home lies in folders of the system, which an agent is shown; run this as "
+            "a user whose home is elsewhere, or write none for both."
+        )
     if isolation.network is Network.NONE:
         yield "/isolation/network: a real agent reaches its model over the network; write provider."
     if isolation.read_only and not confined and isolation.audit is Audit.NONE:
@@ -67,6 +72,12 @@ def _sandbox_faults(provider: Provider, around: Surroundings) -> Iterator[str]:
             "/isolation/sandbox: bubblewrap is not here, or may not make namespaces; install it and let "
             "users make namespaces, or write none."
         )
+
+
+def _home_is_shown(around: Surroundings) -> bool:
+    named = (around.environ.get("HOME", ""), around.fs.user_home())
+    homes = [_resolved(around.fs, home) for home in named if home.startswith("/") and home != "/"]
+    return any(holds(_resolved(around.fs, shown), home) for shown in SHOWN for home in homes)
 
 
 def _place_faults(loaded: LoadedStudy, around: Surroundings) -> Iterator[str]:
