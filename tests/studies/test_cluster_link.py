@@ -18,7 +18,7 @@ import pytest
 
 from skill_effectiveness.studies.cluster import cluster_agent
 from skill_effectiveness.studies.cluster_address import read_cluster
-from skill_effectiveness.studies.cluster_link import dask_link
+from skill_effectiveness.studies.cluster_link import WorkerGoneError, dask_link
 from skill_effectiveness.studies.executors import thread_executor
 from skill_effectiveness.studies.halting import Halt
 from skill_effectiveness.studies.reporting import report_study
@@ -254,6 +254,25 @@ def test_a_worker_that_raises(tmp_path: Path) -> None:
         (address,) = link.workers()
         ticket = link.send(address, b"{}", [], "sha256:" + "0" * 64)
         assert ticket.answer(10) == ("failed", b"worker_raised")
+
+
+@pytest.mark.parametrize("given", [[b"input"], []])
+def test_a_worker_that_nobody_knows_any_more(tmp_path: Path, given: list[bytes]) -> None:
+    """S31: it has gone, whatever the scheduler makes of its address; no order to it is begun."""
+    here = read_cluster("local:1", plain=False)
+    with dask_link(here, scratch=str(tmp_path), agent=None, carry_out=raising) as link:
+        assert wait_until(link.workers)
+        nobody = next(iter(link.workers())).rpartition(":")[0] + ":1"
+        assert link.ask([nobody], raising, b"", [], "") == {}
+        ticket = link.send(nobody, b"", given, "")
+        if given:
+            with pytest.raises(WorkerGoneError):
+                ticket.answer(20)
+        else:
+            # A pinned order waits for ever, as Dask has it: whoever watches the workers drops it.
+            with pytest.raises(TimeoutError):
+                ticket.answer(0.5)
+            ticket.drop()
 
 
 def test_an_encrypted_cluster(held: Commands) -> None:
