@@ -60,11 +60,14 @@ def link_of(held: Bench, *names: str) -> InlineLink:
 def test_a_run_on_workers_comes_to_what_threads_come_to(four: Bench) -> None:
     """S30 S5: the same seed, by threads and by two workers: the same slots, classes and rewards."""
     link = link_of(four, "one", "two")
-    assert run_on(four, link).status is RunStatus.COMPLETE
+    ended = run_on(four, link)
+    assert ended.status is RunStatus.COMPLETE
     four.plan(example(four.folder, name="again", edits=ONE), out="T")
     assert run(four, out="T").status is RunStatus.COMPLETE
     assert outcomes(four) == outcomes(four, "T")
-    assert all(played.carried for played in link.players.values())
+    # Who has how many is chance: on a busy machine one worker may have them all.
+    carried = [digest for played in link.players.values() for digest in played.carried]
+    assert len(carried) == len(set(carried)) == ended.counts.attempts
 
 
 def test_what_is_shipped(four: Bench) -> None:
