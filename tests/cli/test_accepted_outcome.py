@@ -371,6 +371,27 @@ class TestExitCodes:
         assert "Usage: accepted-outcome" in said.err
 
     @pytest.mark.parametrize(
+        ("words", "missing"),
+        [
+            (("show",), "--issue, --attempt"),
+            (("show", "--number", "7"), "--issue, --attempt"),
+            (("show", *AT), "--attempt"),
+            (("submit",), "--issue, --attempt, --evidence"),
+            (("attempt", "add"), "--issue, --id, --actor, --state"),
+            (("attempt", "add", "--from-closedloop", "x"), "--issue, --id, --actor"),
+            (("reference", "add"), "--issue, --commit"),
+            (("edge", "add"), "--issue, --family"),
+            (("bound",), "--issue"),
+        ],
+    )
+    def test_all_that_is_missing_at_once(
+        self, command: Command, words: tuple[str, ...], missing: str
+    ) -> None:
+        """O81: nobody is asked for one option after the other, and help marks them."""
+        assert command(*words).err.splitlines()[0] == f"accepted-outcome: missing {missing}"
+        assert "Needed: " in command(*words, "--help").out
+
+    @pytest.mark.parametrize(
         ("words", "told"),
         [
             (("--actor", "robot", "--state", "failed"), "record_invalid at /actor"),

@@ -191,7 +191,7 @@ REFUSED = {
         [*CODEX, "--kimi-path", "{program}"], "program_mismatch", "--codex-path"
     ),
     "two paths": Case([*REAL, "--kimi-path", "{program}"], "program_mismatch", "--codex-path"),
-    "relative path": Case([*CODEX, "--codex-path", "codex"], "program_mismatch", "absolute"),
+    "relative path": Case([*CODEX, "--codex-path", "none"], "missing", "no program"),
     "path for a simulated one": Case(
         [*PERFECT, "--codex-path", "{program}"], "program_mismatch", "--codex-path"
     ),

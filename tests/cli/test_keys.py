@@ -178,6 +178,18 @@ class TestNewShowExport:
         assert (home / "lab.pub").read_text() == "mine"
         assert command("keys", "export", "lab", "--out", "nowhere/lab.pub").refusal
 
+    def test_an_export_that_lies_there_already(self, command: Callable[..., Said], home: Path) -> None:
+        """The same bytes are no fault, and the file stays the very one; a folder there is one."""
+        command("keys", "new", "lab")
+        first = command("keys", "export", "lab", "--out", "lab.pub")
+        held = (home / "lab.pub").stat()
+        again = command("keys", "export", "lab", "--out", "lab.pub")
+        assert (again.code, again.out) == (0, first.out)
+        after = (home / "lab.pub").stat()
+        assert (after.st_ino, after.st_mtime_ns) == (held.st_ino, held.st_mtime_ns)
+        (home / "folder.pub").mkdir()
+        assert "exists already" in command("keys", "export", "lab", "--out", "folder.pub").refusal
+
     @pytest.mark.parametrize("name", ["../lab", "a/b", ".", "..", "", "x" * 300, "a\x1b[31mb", "a b", "ä"])
     @pytest.mark.parametrize("action", ["new", "show"])
     def test_a_name_that_is_none(self, command: Callable[..., Said], name: str, action: str) -> None:

@@ -174,6 +174,23 @@ class TestUsage:
         assert said.refusal.endswith(". See --help.")
         assert steers(said.err) == []
 
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            (("providers", "docter"), "No such command 'docter'. Did you mean 'doctor'? See --help."),
+            (
+                ("reviewer-calibration", "--provider", "revue"),
+                (
+                    "Invalid value for '--provider': 'revue' is not one of "
+                    "'codex', 'claude', 'opencode', 'kimi', 'simulated'. See --help."
+                ),
+            ),
+        ],
+    )
+    def test_whole_sentences(self, command: Callable[..., Said], words: tuple[str, ...], told: str) -> None:
+        """F21: no word of a framework's own, and one mark at an end."""
+        assert command(*words).refusal == told
+
     # A last option without its value would take --json for it.
     @pytest.mark.parametrize("words", [words for words in USAGE if words[-1:] != ("--pub",)], ids=ascii)
     def test_machines_get_the_code(self, command: Callable[..., Said], words: tuple[str, ...]) -> None:

@@ -43,6 +43,19 @@ class TestLines:
         assert written(home / "out") == WRITTEN
         assert wrong_modes(home / "out") == []
 
+    def test_a_program_by_its_relative_path(self, command: Callable[..., Said], home: Path) -> None:
+        """T37: it starts at the working folder, as with `providers doctor`."""
+        write_probed(home / "codex", home, second=FORGETS)
+        assert command(*WORDS, "--codex-path", "codex", "--out", "out").code == 0
+
+    def test_each_program_has_its_own_help(self, command: Callable[..., Said], home: Path) -> None:
+        """T54: four options are told apart."""
+        del home
+        for words in (("provider-probe",), ("reviewer-calibration",), ("providers", "doctor")):
+            told = " ".join(command(*words, "--help").out.split())
+            for whose in ("Codex's", "Claude's", "OpenCode's", "Kimi's"):
+                assert told.count(f"Path of {whose} program") == 1
+
     def test_a_leak(self, command: Callable[..., Said], home: Path) -> None:
         """T37 T56: exit 0 as contaminated; the canary stands nowhere."""
         path = write_probed(home / "codex", home, second=LEAKS)
@@ -108,7 +121,7 @@ class TestRefusals:
         [
             (["--provider", "simulated"], "provider_not_probed"),
             (["--claude-path", "/bin/true"], "program_mismatch"),
-            (["--codex-path", "codex"], "program_mismatch"),
+            (["--codex-path", "none"], "missing"),
             (["--codex-path", "/nowhere/codex"], "missing"),
             (["--timeout-seconds", "601"], "usage"),
             (["--task-family", "cooking"], "usage"),

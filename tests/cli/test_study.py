@@ -39,7 +39,7 @@ class TestInit:
         said = command("study", "init", "mine")
         assert (said.code, said.values) == (0, {"study": "mine/study.yaml"})
         assert (home / "mine" / "study.yaml").read_bytes().startswith(b"schema: ")
-        assert said.err == "Now: study check mine\n"
+        assert said.err == "Now: run.py study check mine\n"
         assert command("study", "init", "other", "--json").document == {"study": "other/study.yaml"}
 
     def test_the_folder_exists(self, command: Command, home: Path) -> None:
@@ -65,7 +65,7 @@ class TestCheck:
         assert list(said.values) == ["check_status", *(f"check.{name}" for name in CHECKS)]
         assert said.values["check_status"] == "pass"
         assert said.values["check.licences"] == "absent"
-        assert said.err.splitlines()[-1] == "Now: study plan first --out R"
+        assert said.err.splitlines()[-1] == "Now: run.py study plan first --out R"
         document = command("study", "check", "first/study.yaml", "--json").document
         assert document == said.values
 
@@ -76,7 +76,9 @@ class TestCheck:
         said = command("study", "check", "first")
         assert (said.code, said.values["check.prompt_leak"]) == (1, "fail")
         assert f"{PREFIX}prompt_leak: task note-amber: instruction.md (line 2) names the skill" in said.err
-        assert said.err.splitlines()[-1] == "Now: put right what is named above, then study check first"
+        assert (
+            said.err.splitlines()[-1] == "Now: put right what is named above, then run.py study check first"
+        )
 
     def test_a_task_with_an_image(self, command: Command, home: Path) -> None:
         """S1 S65: refused by name and line, exit 1."""
@@ -205,6 +207,44 @@ class TestPlan:
         assert command("study", "plan", "first", "--out", "R", "--key", "none").code == 2
         assert command("keys", "new", "mine").code == 0
         assert command("study", "plan", "first", "--out", "R", "--key", "mine").code == 0
+
+    @pytest.mark.parametrize(
+        ("folder", "code", "told"),
+        [
+            ("first", "plan_missing", "plan it first: run.py study plan first --out R, then name R."),
+            ("none", "study_missing", "plan a study into it: run.py study plan S --out none."),
+            ("open", "plan_missing", "no study was planned in this folder; name the one"),
+        ],
+    )
+    def test_what_is_no_planned_study(
+        self, command: Command, home: Path, folder: str, code: str, told: str
+    ) -> None:
+        """S1 S65: every command says what comes first, whatever the folder's mode."""
+        (home / "open").mkdir(mode=0o755)
+        for mode in (0o700, 0o755):
+            if mode == 0o700:
+                example(home, tasks=1)
+            (home / "first").chmod(mode)
+            for words in (
+                ("status", folder),
+                ("run", folder),
+                ("judge", folder),
+                ("report", folder),
+                ("seal", folder, "--out", "B"),
+                ("export", "inspect", folder, "--out", "D"),
+                ("watch", folder, "--once"),
+            ):
+                said = command("study", *words, "--json")
+                assert (said.code, said.document["code"]) == (2, code)
+                assert told in said.err
+        assert not (home / "B").exists()
+
+    def test_a_planned_folder_with_a_wrong_mode_is_told_so(self, command: Command, home: Path) -> None:
+        """S1 E18: a plan lies there, so planning is not the cure."""
+        example(home, tasks=1)
+        assert command("study", "plan", "first", "--out", "R").code == 0
+        (home / "R").chmod(0o755)
+        assert "has mode 0755" in command("study", "status", "R").refusal
 
     def test_no_plan_there(self, command: Command, home: Path) -> None:
         (home / "R").mkdir(mode=0o700)

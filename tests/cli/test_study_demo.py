@@ -87,7 +87,7 @@ class TestQuick:
         """S6: the plan, and no trial."""
         said = command(*words, "--dry-run")
         assert (said.code, said.values["trials"]) == (0, "4")
-        assert said.err.splitlines()[-1] == "Now: study run R"
+        assert said.err.splitlines()[-1] == "Now: run.py study run R"
         assert (home / "R" / "plan.json").is_file()
         assert not (home / "R" / "trials").exists()
 
@@ -103,7 +103,7 @@ class TestQuick:
         assert (said.code, list(said.values)) == (3, [*REPORTED, *SPENT])
         assert said.err.splitlines()[-2:] == [
             f"look at {home / 'R' / REPORT / PAGE}",
-            "Now: study seal R --out B",
+            "Now: run.py study seal R --out B",
         ]
         assert len([line for line in said.err.splitlines() if line.startswith(("With the", "It took"))]) == 2
         assert command("study", "plan", "R", "--out", "long").code == 0

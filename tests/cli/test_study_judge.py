@@ -51,7 +51,7 @@ def test_every_vote(command: Command, study: Path) -> None:
     assert list(said.values) == KEYS
     assert (said.values["judge_status"], said.values["votes"]) == ("complete", "4")
     assert "4 of 4 votes answered." in said.err
-    assert said.err.splitlines()[-1] == "Now: study report R"
+    assert said.err.splitlines()[-1] == "Now: run.py study report R"
     files = {path: path.read_bytes() for path in sorted((study / "votes").iterdir())}
     again = command("study", "judge", "R", "--json")
     assert (again.code, list(again.document)) == (0, sorted(KEYS))

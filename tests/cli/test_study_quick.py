@@ -141,3 +141,36 @@ def test_prices_that_are_none(command: Command, home: Path, more: str, sentence:
     example(home, tasks=1)
     words = line(home, driver="codex", executable="/bin/sh", price="input=1")
     assert command(*words, "--price", more).refusal == sentence
+
+
+def test_a_driver_that_nobody_has(command: Command, home: Path) -> None:
+    """S1 S65: the ones that there are stand in the sentence."""
+    example(home, tasks=1)
+    assert command(*line(home, driver="gemini")).refusal == (
+        "--driver: this version cannot let gemini work on tasks; use codex, claude, opencode, kimi or "
+        "simulated."
+    )
+
+
+def test_a_task_without_an_oracle(command: Command, home: Path) -> None:
+    """S1: told what to do, and the option that it names is there."""
+    study = example(home, tasks=1)
+    (study / "tasks" / "note-amber" / "solution" / "solve.sh").unlink()
+    said = command(*line(home), "--dry-run")
+    assert said.code == 1
+    assert "there is no solution/solve.sh; write one, or give --allow-missing-oracle." in said.err
+    assert command(*line(home), "--dry-run", "--allow-missing-oracle").code == 0
+
+
+def test_a_plan_that_is_there_is_not_checked_again(command: Command, home: Path) -> None:
+    """S1: it says why no script is tried out; another task is another plan, and refused."""
+    study = example(home, tasks=1)
+    first = command(*line(home), "--dry-run")
+    assert "Trying out the scripts" in first.err
+    again = command(*line(home), "--dry-run")
+    assert (again.code, again.out) == (0, first.out)
+    assert "Trying out the scripts" not in again.err
+    assert "its checks were made before it" in again.err
+    (study / "tasks" / "note-amber" / "instruction.md").write_text("Something else.\n")
+    changed = command(*line(home), "--dry-run", "--json")
+    assert (changed.code, changed.document["code"]) == (2, "plan_exists")

@@ -31,7 +31,10 @@ def test_lines(capsys: pytest.CaptureFixture[str]) -> None:
         "With the treatment the mean reward differs by +0.33 over 8 tasks, 95 % interval 0.00 to +0.67, "
         "p = 0.094: inconclusive."
     )
-    assert said[1] == "It took 48 calls, 57,600 tokens and 12.00 cost units."
+    assert said[1] == (
+        "It took 48 trial attempts, 57,600 tokens and 12.00 cost units; exposure checks and the model check "
+        "are not counted."
+    )
     assert said[2] == (
         "About 17 tasks (102 trials, 122,400 tokens, 25.50 cost units) would decide it, if effect and spread "
         "stay as seen."

@@ -92,7 +92,7 @@ def test_a_run_prints_its_counts_and_ends_with_0(place: Path) -> None:
     done = study(place, "run", str(place / "R"), "--jobs", "2")
     assert done.returncode == 0, done.stderr
     assert list(values(done.stdout)) == RUN_KEYS
-    assert done.stderr.splitlines()[-1] == f"Now: study report {place / 'R'}"
+    assert done.stderr.splitlines()[-1] == f"Now: {REPOSITORY / 'run.py'} study report {place / 'R'}"
     assert values(done.stdout) | {"tokens": "", "cost_units": ""} == {
         "run_status": "complete",
         "slots": "4",

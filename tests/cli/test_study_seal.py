@@ -60,7 +60,7 @@ class TestReport:
         assert said.values["result"] == "report/results.json"
         assert said.err.splitlines()[-2:] == [
             f"look at {place}/run/report/report.html",
-            "Now: study seal run --out B",
+            "Now: run.py study seal run --out B",
         ]
         again = command("study", "report", "run", "--json")
         assert (again.code, sorted(again.document)) == (3, sorted(SAYS))

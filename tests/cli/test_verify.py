@@ -192,9 +192,9 @@ class TestPass:
             "reviewer_family=simulated",
             "synthetic=true",
         ]
-        assert [each.split()[:2] for each in said.err.splitlines()] == [
-            [str(n), "pass"] for n in range(1, 11)
-        ]
+        *checks, outcome = said.err.splitlines()
+        assert [each.split()[:2] for each in checks] == [[str(n), "pass"] for n in range(1, 11)]
+        assert outcome.startswith("Every check that is to be made passed: ")
 
     def test_json_says_the_same(self, command: Callable[..., Said], sealed: Path) -> None:
         lines = command("verify", sealed, "--pub", "signer.pub").values
@@ -230,7 +230,10 @@ class TestFail:
         assert failed[0] == f"check.{number}"
         assert len(said.values) == 11
         assert [said.values[f"check.{each}"] for each in range(1, number)] == ["pass"] * (number - 1)
-        assert len(said.err.splitlines()) == 10
+        numbers = ", ".join(name.removeprefix("check.") for name in failed)
+        outcome = f"Check{'s' if len(failed) > 1 else ''} {numbers} failed: do not rely on this folder; "
+        assert len(said.err.splitlines()) == 11
+        assert said.err.splitlines()[-1].startswith(outcome)
         assert steers(said.out + said.err) == []
         assert no_traceback(said)
 

@@ -230,6 +230,35 @@ def test_a_sentence_tells_what_the_model_wants() -> None:
     )
 
 
+class Kind(StrEnum):
+    FIRST = "first kind"
+    SECOND = "second's"
+
+
+class Kinds(BaseModel):
+    one: Literal[Kind.FIRST] | None = None
+    two: Literal[Kind.FIRST, Kind.SECOND] | None = None
+    any: Kind | None = None
+    yes: Literal[True] | None = None
+    word: Literal["<a: b>"] | None = None
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ({"one": "x"}, "'first kind'"),
+        ({"two": "x"}, "'first kind' or \"second's\""),
+        ({"any": "x"}, "'first kind' or \"second's\""),
+        ({"yes": False}, "true"),
+        ({"word": "x"}, "'<a: b>'"),
+    ],
+)
+def test_a_sentence_shows_values_and_no_python(value: object, wanted: str) -> None:
+    """Members of an enum by their text, constants as JSON has them."""
+    told = "This field has a value that is not allowed. Input should be "
+    assert sentence_of(Kinds, value) == f"{told}{wanted}."
+
+
 def test_a_rule_of_a_model_speaks_for_itself() -> None:
     assert sentence_of(Ruled, {"low": 2, "high": 1}) == "low must not be above high; swap them."
     assert faults_of(Ruled, {"low": 2, "high": 1}) == [(D.WRONG_VALUE, "")]

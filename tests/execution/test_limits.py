@@ -36,6 +36,8 @@ class TestLimits:
             Limits(**values)
 
     def test_each_limit_of_output_has_its_name(self) -> None:
-        """P5: limits have names, and the names are those of the fields."""
+        """P5: limits have names, and the names are those of the fields; one is watched by the caller."""
         names = {field.name for field in dataclasses.fields(Limits)}
-        assert {str(name) for name in LimitName} == {name for name in names if name.endswith("_bytes")}
+        assert {str(name) for name in LimitName} - {LimitName.TRACE_BYTES} == {
+            name for name in names if name.endswith("_bytes")
+        }

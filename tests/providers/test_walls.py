@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from skill_effectiveness.evidence.surroundings import Surroundings
-from skill_effectiveness.execution import Sandbox, Tracer
-from skill_effectiveness.providers import Ending, ProviderError, SandboxKind, WorkCall
+from skill_effectiveness.execution import LimitName, Sandbox, Tracer
+from skill_effectiveness.providers import Ending, ProviderError, SandboxKind, WorkCall, walls
 from skill_effectiveness.providers.confinement import Confinement, Observation, Touch
 from tests.support.fake_program import write_fake
 from tests.support.provider_calls import codes
@@ -138,6 +138,29 @@ class TestRecordedOnly:
         assert not any(str(prying.secret).startswith(root) for root in observed.read_roots)
         assert (observed.enforced, observed.complete) == (False, False)
         assert "within reach" in " ".join(observed.faults)
+
+
+@needed
+class TestLongRecords:
+    BODY = HEAD + "open('begun', 'w').close()\nwhile True: open('/dev/null').close()"
+
+    def test_a_record_that_becomes_too_long_ends_the_call(
+        self, prying: Prying, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """S13 F11: long before the call's time; the limit is named, and what was recorded is told."""
+        monkeypatch.setattr(walls, "LOG_BYTES", 200_000)
+        outcome = prying.work(self.BODY)
+        assert (outcome.ending, outcome.limit) == (Ending.LIMIT, LimitName.TRACE_BYTES)
+        assert (prying.copy / "begun").exists()
+        assert outcome.latency_ms < 20_000
+        assert Touch("open", "write", str(prying.copy / "begun")) in seen(outcome).touched
+
+    def test_a_call_that_is_not_recorded_has_no_such_limit(
+        self, prying: Prying, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """S13: nothing is written then."""
+        monkeypatch.setattr(walls, "LOG_BYTES", 0)
+        assert prying.work(traced=False).ending is Ending.SUCCESS
 
 
 class TestNotHere:

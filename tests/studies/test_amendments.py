@@ -9,6 +9,7 @@ import pytest
 from skill_effectiveness.studies import rows
 from skill_effectiveness.studies.amendments import (
     amendment_of,
+    demand_known_cost,
     effective_budgets,
     effective_reviewers,
     read_setting,
@@ -16,8 +17,10 @@ from skill_effectiveness.studies.amendments import (
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.plan import PlanReviewer
 from skill_effectiveness.studies.state import fold
+from skill_effectiveness.studies.study_file import read_study
 from tests.support.studies import bench, example
 from tests.support.study_rows import DIGEST, LICENCE, journal, vote_started
+from tests.support.working_studies import files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,3 +117,33 @@ class TestRefused:
         assert refused(plan, "/reviewers/0=null", unblinded).code is StudyCode.AMENDMENT_LATE
         closed = rows.SlotsClosed(reason="abandoned", slots=3)
         assert refused(plan, "/budgets/study/tokens=5", closed).code is StudyCode.AMENDMENT_LATE
+
+    @pytest.mark.parametrize("text", ["/budgets/study/cost_units=3", "/budgets/study/cost_units=0.5"])
+    def test_a_limit_of_a_cost_that_nobody_tells(self, tmp_path: Path, text: str) -> None:
+        """S20 F39: the run would be blocked by it after its next trial."""
+        study = read_study(files(tmp_path / "codex")["study.yaml"])
+        with pytest.raises(StudyError) as caught:
+            demand_known_cost(study, read_setting(text))
+        assert caught.value.code is StudyCode.AMENDMENT_REFUSED
+        assert str(caught.value) == (
+            "/budgets/study/cost_units: codex does not tell what a session cost; state the prices of "
+            "fake-model in /driver/settings/prices, and plan anew."
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "edits"),
+        [
+            ("/budgets/study/cost_units=null", {}),
+            ("/budgets/study/tokens=3", {}),
+            ("/budgets/study/cost_units=3", {"provider: codex": "provider: claude"}),
+            (
+                "/budgets/study/cost_units=3",
+                {"settings: {}": "settings: {prices: {fake-model: {input: 1, output: 2}}}"},
+            ),
+        ],
+    )
+    def test_a_limit_of_a_cost_that_somebody_tells(
+        self, tmp_path: Path, text: str, edits: dict[str, str]
+    ) -> None:
+        """S20 F39: or none at all."""
+        demand_known_cost(read_study(files(tmp_path / "codex", edits)["study.yaml"]), read_setting(text))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skill_effectiveness.execution import trace_log, tracing
+from skill_effectiveness.providers import walls
 from skill_effectiveness.providers.confinement import Confinement, Observation, Touch
 from skill_effectiveness.studies.agent import Observed
-from skill_effectiveness.studies.attempt_records import ExitIsolation, Refusal
+from skill_effectiveness.studies.attempt_records import MOST_AUDIT_FAULTS, ExitIsolation, Refusal
 from skill_effectiveness.studies.confining import (
     confinement_of,
     is_breach,
@@ -75,6 +79,32 @@ class TestObserved:
             evidence=None, audit_complete=True, roots_enforced=True, refused=observed.refused
         )
         assert ExitIsolation.model_validate_json(kept.model_dump_json()) == kept
+
+    def test_why_an_audit_is_not_whole(self) -> None:
+        """S21: what the record says of itself stands in the attempt's exit."""
+        faults = ("a line of an unknown form", "without a sandbox the log is within reach of what is watched")
+        observed = observed_of(Observation(("/c",), ("/c",), faults=faults), SILENT)
+        assert (observed.audit_complete, observed.audit_faults) == (False, faults)
+        kept = ExitIsolation(
+            evidence=None, audit_complete=False, roots_enforced=False, audit_faults=observed.audit_faults
+        )
+        assert ExitIsolation.model_validate_json(kept.model_dump_json()) == kept
+        older = {"evidence": None, "audit_complete": False, "roots_enforced": False}
+        assert ExitIsolation.model_validate(older).audit_faults == ()
+
+    def test_every_reason_that_a_record_gives_can_be_kept(self) -> None:
+        """S21: an exit that refused one would lose its attempt."""
+        source = "".join(map(inspect.getsource, (trace_log, tracing, walls)))
+        reasons = re.findall(r'(?:_fault|broken)\(f?"([^"]*)"', source)
+        reasons += re.findall(r'\(\*faults, "([^"]*)"\)', source)
+        assert len(reasons) > 12
+        told = tuple(reason.replace("{name}", "io_uring_setup") for reason in reasons)
+        kept = ExitIsolation(
+            evidence=None, audit_complete=False, roots_enforced=False, audit_faults=told[:MOST_AUDIT_FAULTS]
+        )
+        assert len(kept.audit_faults) == min(len(told), MOST_AUDIT_FAULTS)
+        for reason in told:
+            assert re.fullmatch(r"[a-z][a-z0-9_, -]{0,159}", reason)
 
 
 class TestBreaches:

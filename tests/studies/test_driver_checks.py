@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from skill_effectiveness.providers.command_line import Asked, CallSession
 
 ANSWERING = "open(home + '/asked', 'a').write(prompt + '\\n')\nanswer()"
-VARIABLES = b'version = "1.0"\n[environment]\nenv = {A = "b"}\n'
 QUOTA = "say(thread, turn, {'type': 'turn.failed', 'error': {'message': 'Quota exceeded. x'}})"
 
 
@@ -59,7 +58,9 @@ def test_a_driver_that_works(tmp_path: Path) -> None:
 def test_a_model_that_does_not_answer(tmp_path: Path) -> None:
     """S15: the kind of trouble, before anything is begun."""
     report = check(tmp_path, QUOTA)
-    assert "quota_unavailable" in findings(report, CheckName.MODEL)
+    assert findings(report, CheckName.MODEL) == (
+        "/driver/model: asked one thing, codex ended with quota_unavailable: wait for the quota, or buy more."
+    )
     assert not report.passed
 
 
@@ -184,4 +185,20 @@ def test_a_limit_of_tool_calls_that_nobody_counts(tmp_path: Path) -> None:
     told = findings(report, CheckName.DRIVER)
     assert "/budgets/trial/tool_calls: codex" in told
     assert "/budgets/study/tool_calls: codex" in told
+    assert not (tmp_path / "asked").exists()
+
+
+def test_a_kimi_alias_that_nobody_configured(tmp_path: Path) -> None:
+    """S15: the model's place and the word for it, and no program is asked."""
+    program = write_fake(tmp_path / "kimi", "open(home + '/asked', 'w')", home=str(tmp_path))
+    edits = {"provider: codex": "provider: kimi", "model: fake-model": "model: nobodys"}
+    folder = write(tmp_path / "study", files(program, edits))
+    (tmp_path / "kimi-home").mkdir()
+    (tmp_path / "kimi-home" / "config.toml").write_text('[models.mine]\nprovider = "p"\nmodel = "m"\n')
+    around = surroundings()
+    around = replace(around, environ={**around.environ, "KIMI_CODE_HOME": str(tmp_path / "kimi-home")})
+    report = check_study(loaded(folder), trusted=[], around=around, scripts_last=True)
+    told = findings(report, CheckName.DRIVER)
+    assert told.startswith("/driver/model: model_unavailable: Kimi's config.toml cannot be used: ")
+    assert "'nobodys'" in told
     assert not (tmp_path / "asked").exists()

@@ -73,7 +73,11 @@ def whole() -> AttemptResult:
     return result(
         files=HeldTree(TREE, lambda entry: BLOBS[str(entry.sha256)]),
         oddities=(Oddity("pipe", OddityKind.NOT_REGULAR),),
-        observed=Observed(IsolationEvidence(fresh_session=True, forked_from_existing=False), (ROW,)),
+        observed=Observed(
+            IsolationEvidence(fresh_session=True, forked_from_existing=False),
+            (ROW,),
+            audit_faults=("a line of an unknown form",),
+        ),
         stream=b'{"a":1}\n',
         stderr=b"",
     )
@@ -158,6 +162,7 @@ def test_a_result_beyond_all_size(monkeypatch: pytest.MonkeyPatch) -> None:
     found = unpack(data, EXPECTED)
     assert (found.ended, found.detail) == (EndClass.LIMIT, "result_size")
     assert (found.files, found.stream, found.stderr, found.observed.audit) == (None, None, None, ())
+    assert found.observed.audit_faults == ("more was left than is sent", "a line of an unknown form")
     kept = unpack(pack(replace(large, ended=EndClass.CONTAMINATED, detail="canary"), ORDER, WORKER), EXPECTED)
     assert (kept.ended, kept.detail) == (EndClass.CONTAMINATED, "canary")
 

@@ -86,8 +86,9 @@ class TestCost:
         total = results.usage.total.model_copy(update={"calls": 67, "tokens": None, "cost_units": None})
         usage = results.usage.model_copy(update={"votes": votes, "total": total})
         assert sentences.cost_sentence(results.model_copy(update={"usage": usage})) == (
-            "It took 67 calls, at least 72,000 tokens (those of votes are unknown) and at least 15.00 cost "
-            "units (those of votes are unknown)."
+            "It took 60 trial attempts and 7 votes, at least 72,000 tokens (those of votes are unknown) and "
+            "at least 15.00 cost units (those of votes are unknown); exposure checks and the model check are "
+            "not counted."
         )
 
     def test_nothing_is_known(self) -> None:
@@ -97,7 +98,8 @@ class TestCost:
         total = results.usage.total.model_copy(update=unknown)
         usage = results.usage.model_copy(update={"arms": arms, "total": total})
         assert sentences.cost_sentence(results.model_copy(update={"usage": usage})) == (
-            "It took 12 calls, unknown tokens and unknown cost units."
+            "It took 12 trial attempts, unknown tokens and unknown cost units; exposure checks and the model "
+            "check are not counted."
         )
 
 

@@ -321,6 +321,34 @@ def test_a_file_that_nothing_explains(bundle: Bundle, name: str, check: int) -> 
     assert name in bundle.verify().checks[check - 1].sentence
 
 
+NAMING = [
+    ("root.json", {8}),
+    ("plan.json", {5}),
+    ("frozen.json", {8, 11, 12, 13, 14}),
+    ("status.json", {7}),
+    ("attempts/*/a1/exit.json", {7}),
+    ("trials/*/*/*/trial.json", {8, 9, 13}),
+    ("trials/*/*/*/grading/grade-replay.json", {9}),
+    ("trials/*/*/*/outcome/result.json", {12}),
+    ("votes/*.json", {11, 13}),
+    ("blinding/mappings/*.json", {12, 13}),
+    ("blinding/judge/*.json", {12}),
+    ("report/pairs.csv", {13}),
+    ("report/results.json", {13, 14}),
+]
+"""Documents, and the checks in whose sentence they stand by their paths."""
+
+
+@pytest.mark.parametrize(("pattern", "checks"), NAMING)
+def test_a_document_with_a_line_more_is_named(bundle: Bundle, pattern: str, checks: set[int]) -> None:
+    """S60: a check that cannot read a file says which one, not only where in it."""
+    name = first(bundle, pattern)
+    place = bundle.path / name
+    place.write_bytes(place.read_bytes() + b"x\n")
+    found = bundle.verify()
+    assert {check.number for check in found.checks if name in check.sentence and check.number > 3} == checks
+
+
 @pytest.mark.parametrize("name", ["report/report.html", "study.yaml", "status.json"])
 def test_a_file_that_every_bundle_has(bundle: Bundle, name: str) -> None:
     """S60: left out and signed again, the bundle is not whole."""

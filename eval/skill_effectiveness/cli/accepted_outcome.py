@@ -81,11 +81,15 @@ app.add_typer(reference_app, name="reference")
 
 Issue = Annotated[
     str | None,
-    typer.Option(help="OWNER/NAME#N, or a Markdown file with --repository and --number.", show_default=False),
+    typer.Option(
+        help="Needed: OWNER/NAME#N, or a Markdown file with --repository and --number.", show_default=False
+    ),
 ]
 Repository = Annotated[str | None, typer.Option(help="Repository of the issue.", show_default=False)]
 Number = Annotated[int | None, typer.Option(help="Number of the issue.", show_default=False)]
-AttemptId = Annotated[str | None, typer.Option("--attempt", help="Id of the attempt.", show_default=False)]
+AttemptId = Annotated[
+    str | None, typer.Option("--attempt", help="Needed: id of the attempt.", show_default=False)
+]
 Commit = Annotated[str | None, typer.Option(help="Full commit id.", show_default=False)]
 Store = Annotated[Path | None, typer.Option(help="Private store of all tools.", show_default=False)]
 Exempt = Annotated[bool, typer.Option("--allow-not-applicable", help="Exit 0 where nothing is graded.")]
@@ -97,18 +101,26 @@ def main(arguments: Sequence[str] | None = None, called: str = accepted_outcome_
     return accepted_outcome_door.main(app, arguments, called)
 
 
-def place_of(issue: str | None, repository: str | None, number: int | None) -> IssuePlace:
+def place_of(
+    issue: str | None, repository: str | None, number: int | None, **others: str | None
+) -> IssuePlace:
     """The issue that the common options name.
 
+    Args:
+        issue: of the common options.
+        repository: likewise.
+        number: likewise.
+        others: what the command cannot do without beside them, so that all that is missing is told at once.
+
     Raises:
-        UsageRefused: they name none.
+        UsageRefused: they name none, or another option is missing.
         OutcomeError: `record_invalid`.
     """
+    named = issue or (repository is not None and number is not None) or None
+    _demand({"issue": named, **others})
     if repository is not None and number is not None:
         return IssuePlace(issue_key(repository, number), absolute(issue) if issue else None)
-    if not issue:
-        raise UsageRefused("missing --issue")
-    key = issue_reference(issue)
+    key = issue_reference(issue or "")
     if key is None or repository is not None or number is not None:
         raise UsageRefused("an issue is OWNER/NAME#N, or a file with --repository and --number")
     return IssuePlace(key)
@@ -118,12 +130,15 @@ def demanded(**options: str | None) -> tuple[str, ...]:
     """The values of options that a command cannot do without, in their order.
 
     Raises:
-        UsageRefused: one is missing or empty.
+        UsageRefused: some are missing or empty; all of them are named.
     """
-    for name, value in options.items():
-        if not value:
-            raise UsageRefused(f"missing --{name}")
+    _demand(options)
     return tuple(value for value in options.values() if value)
+
+
+def _demand(options: Mapping[str, object]) -> None:
+    if missing := [f"--{name}" for name, value in options.items() if not value]:
+        raise UsageRefused(f"missing {', '.join(missing)}")
 
 
 def _store(path: Path | None) -> Path:
@@ -206,12 +221,12 @@ def grade_command(
 def attempt_add_command(
     *,
     attempt_id: Annotated[
-        str | None, typer.Option("--id", help="Id of the attempt.", show_default=False)
+        str | None, typer.Option("--id", help="Needed: id of the attempt.", show_default=False)
     ] = None,
     issue: Issue = None,
     repository: Repository = None,
     number: Number = None,
-    actor: Annotated[str | None, typer.Option(help="agent or human.", show_default=False)] = None,
+    actor: Annotated[str | None, typer.Option(help="Needed: agent or human.", show_default=False)] = None,
     principal: Annotated[
         str | None, typer.Option(help="Who asked for the work, TYPE:ID.", show_default=False)
     ] = None,
@@ -231,7 +246,8 @@ def attempt_add_command(
     as_json: AsJson = False,
 ) -> int:
     """Record an attempt, or how far a known one has come."""
-    place = place_of(issue, repository, number)
+    further = {} if from_closedloop is not None else {"state": state}
+    place = place_of(issue, repository, number, id=attempt_id, actor=actor, **further)
     attempt_id, actor = demanded(id=attempt_id, actor=actor)
     value: dict[str, object] = {
         "repository": place.key.repository,
@@ -284,7 +300,7 @@ def reference_add_command(
     as_json: AsJson = False,
 ) -> int:
     """Record that a commit names an issue, so that evidence at it may be recorded."""
-    place = place_of(issue, repository, number)
+    place = place_of(issue, repository, number, commit=commit)
     (commit,) = demanded(commit=commit)
     value: dict[str, object] = {
         "repository": place.key.repository,
@@ -330,7 +346,7 @@ def edge_add_command(
     as_json: AsJson = False,
 ) -> int:
     """Record a receipt that is about an issue at a commit."""
-    place = place_of(issue, repository, number)
+    place = place_of(issue, repository, number, family=family)
     (family,) = demanded(family=family)
     shown = Shown(
         decision=None if decision is None else absolute(decision),
@@ -371,8 +387,9 @@ def submit_command(
     as_json: AsJson = False,
 ) -> int:
     """Grade a claim from records and store the grading; closes nothing."""
-    place = place_of(issue, repository, number)
-    attempt, named = demanded(attempt=attempt, evidence=None if evidence is None else str(evidence))
+    cited = None if evidence is None else str(evidence)
+    place = place_of(issue, repository, number, attempt=attempt, evidence=cited)
+    attempt, named = demanded(attempt=attempt, evidence=cited)
     citations = read_citations(_file(Path(named), OutcomeCode.CLAIM_INVALID))
     around = surroundings()
     with writing(_store(store), around, checkout(), "grade a claim", NOT_RECORDED) as desk:
@@ -408,7 +425,7 @@ def close_command(
     as_json: AsJson = False,
 ) -> int:
     """Close the issue if its claim may; without --execute nothing changes."""
-    place = place_of(issue, repository, number)
+    place = place_of(issue, repository, number, attempt=attempt)
     (attempt,) = demanded(attempt=attempt)
     around = surroundings()
     if execute:
@@ -451,7 +468,7 @@ def show_command(
     as_json: AsJson = False,
 ) -> int:
     """Show a stored claim and its gradings, or its public form."""
-    place = place_of(issue, repository, number)
+    place = place_of(issue, repository, number, attempt=attempt)
     (attempt,) = demanded(attempt=attempt)
     found = reading(_store(store), surroundings(), checkout())
     known = found.ledger.attempts.get(attempt)

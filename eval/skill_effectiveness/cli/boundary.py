@@ -27,7 +27,7 @@ import typer
 
 from skill_effectiveness.cli import crash, screen
 from skill_effectiveness.cli.interruption import Interruption
-from skill_effectiveness.cli.refusals import CommandCode, Refusal, Refused, answer, refusals
+from skill_effectiveness.cli.refusals import CommandCode, Refusal, Refused, answer, refusals, usage_of
 from skill_effectiveness.evidence.signals import Terminated
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _judge(command: Callable[[Sequence[str]], object], arguments: Sequence[str],
     except (EOFError, typer.Abort):
         refused = Refusal(CommandCode.NOTHING_ENTERED, "Nothing was entered, so nothing was done.")
     except typer.TyperException as wrong:
-        refused = Refusal(CommandCode.USAGE, f"{wrong.format_message().rstrip('.')}. See --help.")
+        refused = Refusal(CommandCode.USAGE, f"{usage_of(wrong)} See --help.")
     except refusals() as known:
         refused = known
     except crash.RecordedError as recorded:

@@ -17,6 +17,7 @@ import typer
 from skill_effectiveness.cli import crash, screen
 from skill_effectiveness.cli.door import surroundings
 from skill_effectiveness.cli.interruption import Interruption
+from skill_effectiveness.cli.refusals import usage_of
 from skill_effectiveness.evidence.signals import Terminated
 from skill_effectiveness.launch.privacy import close_to_others
 
@@ -158,7 +159,7 @@ def _judged(contract: Contract, app: typer.Typer, words: Sequence[str], called: 
     except typer.Exit as asked:
         return asked.exit_code
     except typer.TyperException as wrong:
-        message = wrong.format_message().rstrip(".")
+        message = usage_of(wrong).rstrip(".")
         return contract.misused(message, _usage(command, words, called), words)
     except contract.invalid as wrong:
         return contract.misused(str(wrong), _usage(command, words, called), words)

@@ -16,7 +16,7 @@ import typer
 
 from skill_effectiveness.cli import crash, screen
 from skill_effectiveness.cli.door import absolute, surroundings
-from skill_effectiveness.cli.refusals import CommandCode, Refusal, Withheld, refusals
+from skill_effectiveness.cli.refusals import CommandCode, Refusal, Withheld, refusals, usage_of
 from skill_effectiveness.evidence.signals import Terminated
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def carry_out(
     except refusals() as refused:
         told: Exception = Withheld(refused, hidden(str(refused), words))
     except typer.TyperException as wrong:
-        usage = f"{wrong.format_message().rstrip('.')}. See --help."
+        usage = f"{usage_of(wrong)} See --help."
         told = Refusal(CommandCode.USAGE, hidden(usage, words))
     except Exception as unforeseen:  # noqa: BLE001 - whatever it is, the gate is told and no path is
         told = crash.RecordedError(hidden(crash.record(unforeseen, around), words))

@@ -61,7 +61,14 @@ _OPTIONS: Final = {
 }
 """The option behind each part of a plan that can be wrong by itself."""
 
-Program = Annotated[Path | None, typer.Option(help="Absolute path of the program.", show_default=False)]
+CodexPath = Annotated[Path | None, typer.Option(help="Path of Codex's program, codex.", show_default=False)]
+ClaudePath = Annotated[
+    Path | None, typer.Option(help="Path of Claude's program, claude.", show_default=False)
+]
+OpencodePath = Annotated[
+    Path | None, typer.Option(help="Path of OpenCode's program, opencode.", show_default=False)
+]
+KimiPath = Annotated[Path | None, typer.Option(help="Path of Kimi's program, kimi.", show_default=False)]
 Rate = Annotated[
     float | None, typer.Option(min=0, max=1, help="Of a simulated reviewer, 0 to 1.", show_default=False)
 ]
@@ -83,10 +90,10 @@ def reviewer_calibration(  # one parameter per option is what a command line is
             help="The family the reviewer votes as; left out only for a simulated one.", show_default=False
         ),
     ] = None,
-    codex_path: Program = None,
-    claude_path: Program = None,
-    opencode_path: Program = None,
-    kimi_path: Program = None,
+    codex_path: CodexPath = None,
+    claude_path: ClaudePath = None,
+    opencode_path: OpencodePath = None,
+    kimi_path: KimiPath = None,
     repeats: Annotated[int, typer.Option(min=REPEATS[0], max=REPEATS[-1], help="How often.")] = 2,
     timeout_seconds: Annotated[
         int, typer.Option(min=TIMEOUT_SECONDS[0], max=TIMEOUT_SECONDS[-1], help="For each call.")
@@ -159,7 +166,9 @@ def _going_on(root: PrivateRoot) -> str:
 def matching_program(
     provider: ProviderName, programs: Mapping[str, Path | None], settings: Mapping[str, object]
 ) -> Path | None:
-    """The one path that belongs to the provider; None for the simulated one, which alone takes settings.
+    """The one path that belongs to the provider, absolute; None for the simulated one.
+
+    That alone takes settings.
 
     Raises:
         Refusal: `program_mismatch`, `settings_mismatch`: paths and settings are not exactly its own.
@@ -187,13 +196,7 @@ def matching_program(
             CommandCode.PROGRAM_MISMATCH,
             f"Name the program by exactly --{provider}-path, and give no other provider's path.",
         )
-    path = given[provider.value]
-    if not path.is_absolute():
-        raise Refusal(
-            CommandCode.PROGRAM_MISMATCH,
-            f"--{provider}-path must be an absolute path, so that exactly one program is meant.",
-        )
-    return path
+    return absolute(given[provider.value])
 
 
 def demand_plan(plan: ExaminationPlan, provider: ProviderName) -> None:

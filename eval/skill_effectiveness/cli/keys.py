@@ -18,6 +18,7 @@ import typer
 from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.refusals import CommandCode, Refusal
+from skill_effectiveness.evidence.faults import FileCode, FileError
 from skill_effectiveness.evidence.fsops import read_all, read_public, write_new_public
 from skill_effectiveness.evidence.keys import (
     load_public_key,
@@ -189,11 +190,24 @@ def export(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Write the public part of a key to a file for whoever verifies."""
+    """Write the public part of a key to a file for whoever verifies; once it lies there, nothing is done."""
     around = surroundings()
     public = _public_part(name, root, around)
-    write_new_public(around.fs, absolute(out), public_pem(public))
+    place, data = absolute(out), public_pem(public)
+    try:
+        write_new_public(around.fs, place, data)
+    except FileError as error:
+        if error.code is not FileCode.EXISTS_DIFFERENT or not _holds(place, data, around):
+            raise
     screen.results({"key": name, "key_id": public_key_id(public), "result": out.name}, as_json=as_json)
+
+
+def _holds(path: Path, data: bytes, around: Surroundings) -> bool:
+    """Whether a file has exactly these bytes; what cannot be read has others."""
+    try:
+        return read_public(around.fs, path, PUBLIC_LIMIT) == data
+    except FileError:
+        return False
 
 
 def _public_part(name: str, root: Path | None, around: Surroundings) -> Ed25519PublicKey:

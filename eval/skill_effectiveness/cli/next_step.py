@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
+from typing import Final
 
 from skill_effectiveness.cli import screen
 
-if TYPE_CHECKING:
-    from pathlib import Path
+_CHECKOUT: Final = "run.py"
+_INSTALLED: Final = "skill-effectiveness"
 
 
 def tell_next(*words: str | Path) -> None:
@@ -39,5 +41,16 @@ def tell_checker(key: str, *words: str | Path) -> None:
 
 
 def spelt(words: tuple[str | Path, ...]) -> str:
-    """Words as a shell reads them back."""
-    return shlex.join(str(word) for word in words)
+    """A whole command as a shell reads it back, the program's name before its words."""
+    return shlex.join([program(), *map(str, words)])
+
+
+def program() -> str:
+    """What the person typed to start this program: the installed name, else `run.py` with its path.
+
+    A shell finds an installed command on PATH and passes its whole path on, which nobody typed.
+    """
+    typed = Path(sys.argv[0])
+    if typed.name == _INSTALLED:
+        return _INSTALLED
+    return str(typed) if typed.name == _CHECKOUT else _CHECKOUT

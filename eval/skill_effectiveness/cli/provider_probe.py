@@ -15,7 +15,10 @@ from skill_effectiveness.calibration.reviewer import ADAPTERS
 from skill_effectiveness.cli import crash, screen
 from skill_effectiveness.cli.door import absolute, checkout, surroundings
 from skill_effectiveness.cli.examination import (
-    Program,
+    ClaudePath,
+    CodexPath,
+    KimiPath,
+    OpencodePath,
     ProviderName,
     matching_program,
 )
@@ -48,10 +51,10 @@ def provider_probe(  # one parameter per option is what a command line is
         TaskFamily, typer.Option(help="The task family whose row of the matrix is written.")
     ],
     out: Annotated[Path, typer.Option(help="New private folder, outside any checkout; one probe each.")],
-    codex_path: Program = None,
-    claude_path: Program = None,
-    opencode_path: Program = None,
-    kimi_path: Program = None,
+    codex_path: CodexPath = None,
+    claude_path: ClaudePath = None,
+    opencode_path: OpencodePath = None,
+    kimi_path: KimiPath = None,
     timeout_seconds: Annotated[
         int,
         typer.Option(min=TIMEOUT_SECONDS[0], max=TIMEOUT_SECONDS[-1], help="Longest time for each session."),

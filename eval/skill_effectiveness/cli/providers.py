@@ -8,7 +8,12 @@ import typer
 
 from skill_effectiveness.cli import screen
 from skill_effectiveness.cli.door import absolute, surroundings
-from skill_effectiveness.cli.examination import Program  # noqa: TC001 - typer reads the annotations
+from skill_effectiveness.cli.examination import (  # noqa: TC001 - typer reads the annotations
+    ClaudePath,
+    CodexPath,
+    KimiPath,
+    OpencodePath,
+)
 from skill_effectiveness.cli.keys import AsJson  # noqa: TC001 - likewise
 from skill_effectiveness.execution import ExecutableCode
 from skill_effectiveness.execution.programs import find_tool
@@ -52,10 +57,10 @@ def _group() -> None:
 @app.command(short_help="Show what is here: program, login, proofs.")
 def doctor(
     *,
-    codex_path: Program = None,
-    claude_path: Program = None,
-    opencode_path: Program = None,
-    kimi_path: Program = None,
+    codex_path: CodexPath = None,
+    claude_path: ClaudePath = None,
+    opencode_path: OpencodePath = None,
+    kimi_path: KimiPath = None,
     as_json: AsJson = False,
 ) -> None:
     """Show each command line that is named or on PATH: program, login, kinds of call, what can be proved.

@@ -4,7 +4,7 @@
 |---|---|
 | `usage` | the words on the command line are not those of a command |
 | `provider_not_examined` | this version has no adapter for the provider |
-| `program_mismatch` | not exactly the one program path of the provider, or not an absolute one |
+| `program_mismatch` | not exactly the one program path of the provider |
 | `family_mismatch` | reviewers of the provider belong to one family, and another was named |
 | `settings_mismatch` | settings of a simulation for a real provider, or none for a simulated one |
 | `key_exists` | the name has a key already |
@@ -24,6 +24,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 if TYPE_CHECKING:
+    from typer import TyperException
+
     from skill_effectiveness.calibration.errors import CalibrationError, ExaminationRefused, PairRefused
     from skill_effectiveness.calibration.licence import LicenceRefused
     from skill_effectiveness.controls.errors import ControlError
@@ -125,6 +127,13 @@ def refusals() -> tuple[type[Refused], ...]:
 def _loaded(module: str, name: str) -> type[Exception] | None:
     # A module that is being loaded may not have the class yet.
     return getattr(sys.modules.get(f"skill_effectiveness.{module}"), name, None)
+
+
+def usage_of(wrong: TyperException) -> str:
+    """What the framework says of a wrong command line, as one sentence or two, each with its mark."""
+    # Its validator names the Python class of its error before what is wrong.
+    told = wrong.format_message().replace(": Value error, ", ": ", 1).rstrip(".")
+    return told if told.endswith("?") else f"{told}."
 
 
 def answer(refused: Refused) -> dict[str, object]:

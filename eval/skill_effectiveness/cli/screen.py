@@ -122,6 +122,11 @@ def results(values: Mapping[str, object], *, as_json: bool) -> None:
         _to_stdout("".join(f"{neutral(key)}={spelled(value)}\n" for key, value in values.items()))
 
 
+def rounded(amount: float | None) -> float | None:
+    """Six digits of a sum: one of many small parts has noise behind them."""
+    return None if amount is None else round(amount, 6)
+
+
 def line(text: str) -> None:
     """One line on stdout.
 

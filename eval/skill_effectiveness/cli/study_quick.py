@@ -27,6 +27,7 @@ from skill_effectiveness.cli.study_cluster import (
 )
 from skill_effectiveness.cli.study_keys import signer, state_root, trusted_keys
 from skill_effectiveness.cli.study_plan import (
+    MissingOracle,
     check_values,
     plan_values,
     tell_findings,
@@ -36,17 +37,18 @@ from skill_effectiveness.cli.study_plan import (
 )
 from skill_effectiveness.cli.study_progress import StudyProgress
 from skill_effectiveness.cli.study_report import exit_of, report_values, tell_sentences
-from skill_effectiveness.cli.study_run import draining
+from skill_effectiveness.cli.study_run import draining, tell_blocked
 from skill_effectiveness.evidence.faults import FileCode, FileError
 from skill_effectiveness.evidence.root import PrivateRoot, RootKind
 from skill_effectiveness.providers.prices import ModelPrice
+from skill_effectiveness.studies.checks import CheckReport
 from skill_effectiveness.studies.drivers import confinable, demand_drivable
 from skill_effectiveness.studies.errors import StudyCode, StudyError
 from skill_effectiveness.studies.grader import sandbox_available
 from skill_effectiveness.studies.halting import Halt
 from skill_effectiveness.studies.judging import JudgeStatus, judge_study
 from skill_effectiveness.studies.loading import load_study
-from skill_effectiveness.studies.plan_seal import PLAN
+from skill_effectiveness.studies.plan_seal import PLAN, PLAN_SEAL
 from skill_effectiveness.studies.planning import PlanRequest, plan_study
 from skill_effectiveness.studies.quick import QuickOrder, quick_study
 from skill_effectiveness.studies.report_files import PAGE, REPORT
@@ -81,21 +83,6 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "/isolation/audit": "--audit",
 }
 """Places of the study file and the options that they are made of."""
-_CURES: Final[Mapping[str, str]] = {
-    "cluster_lost": "start the scheduler of the cluster again",
-    "no_like_worker": "start workers with the same version of this program and of the agent's",
-    "auth_unavailable": "log in with the agent's program itself",
-    "launch_differs": "the agent would be started with other words, variables or files than were planned; "
-    "put back what was changed (as in your configuration of its model), or plan anew",
-    "exposure_assay": "an arm's agent was not shown its skill, did not do what it says, or saw more than its "
-    "arm gives (assays/BATCH-open.json names the arm, docs/troubleshooting.md what to look at)",
-    "model_unavailable": "the provider does not give you this model now; wait, or plan with another",
-    "quota_unavailable": "wait for the quota, or buy more",
-    "study_budget": "raise it with study amend R --set /budgets/study/tokens=N --reason TEXT (or cost_units) "
-    "or report what there is with study report R --abandon TEXT",
-    "unstartable": "the agent's program is gone, another one, or cannot be started; restore it",
-}
-"""What to do about what blocks a run, by how its name begins."""
 
 Reviewers = Annotated[
     list[str] | None,
@@ -156,6 +143,7 @@ def quick(  # one parameter per option is what a command line is
     audit: Annotated[
         bool, typer.Option("--audit", help="Record every file that the agent touches, by strace.")
     ] = False,
+    allow_missing_oracle: MissingOracle = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Stop after the plan; start no trial.")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -187,7 +175,7 @@ def quick(  # one parameter per option is what a command line is
         audit=audit,
         read_only=tuple(str(absolute(path)) for path in read_only or ()),
     )
-    planned = _planned(order, absolute(out), around)
+    planned = _planned(order, absolute(out), around, allow_missing_oracle=allow_missing_oracle)
     if planned.plan is None:
         tell_findings(planned.report)
         screen.results(check_values(planned.report), as_json=as_json)
@@ -247,7 +235,7 @@ def _reviewer(given: str) -> tuple[str, str | None]:
     return str(absolute(licence)), str(absolute(program)) if program else None
 
 
-def _planned(order: QuickOrder, out: Path, around: Surroundings) -> Planned:
+def _planned(order: QuickOrder, out: Path, around: Surroundings, *, allow_missing_oracle: bool) -> Planned:
     """The plan of an order, in its folder."""
     with (
         state_root(around) as state,
@@ -258,6 +246,11 @@ def _planned(order: QuickOrder, out: Path, around: Surroundings) -> Planned:
         key = signer(None, state)
         loaded = load_study(around.fs, out / STUDY_FILE)
         tell_left_out(loaded)
+        resumed = root.exists(PLAN) and root.exists(PLAN_SEAL)
+        if resumed:
+            screen.complain(
+                "The plan is there already; its checks were made before it, and are not repeated."
+            )
         return plan_study(
             PlanRequest(
                 loaded=loaded,
@@ -267,6 +260,9 @@ def _planned(order: QuickOrder, out: Path, around: Surroundings) -> Planned:
                 around=around,
                 checkout=checkout(),
                 state=state,
+                allow_missing_oracle=allow_missing_oracle,
+                # A plan that holds other inputs is refused, and those it holds passed.
+                checked=CheckReport((), oracle_needed=False) if resumed else None,
                 on_task=tell_task,
             )
         )
@@ -353,15 +349,10 @@ def _stopped(outcome: RunOutcome, *, as_json: bool) -> int:
         {"run_status": str(outcome.status), "slots": counts.slots, "ended": counts.ended}, as_json=as_json
     )
     if outcome.status is RunStatus.BLOCKED:
-        screen.complain(f"Blocked by {outcome.reason}: {_cure(outcome.reason or '')}; the same line goes on.")
+        tell_blocked(outcome)
         return ExitCode.NOT_PASSED
     screen.complain("Drained; the same line goes on.")
     return _DRAINED
-
-
-def _cure(reason: str) -> str:
-    """What to do about what blocks a run."""
-    return next((cure for start, cure in _CURES.items() if reason.startswith(start)), "put it right")
 
 
 def _told(results: Results, *, as_json: bool) -> int:
@@ -370,17 +361,12 @@ def _told(results: Results, *, as_json: bool) -> int:
         {
             **report_values(results, RESULTS_PATH, as_json=as_json),
             "tokens": spent.tokens,
-            "cost_units": _rounded(spent.cost_units),
-            "wall_seconds": _rounded(spent.wall_seconds),
+            "cost_units": screen.rounded(spent.cost_units),
+            "wall_seconds": screen.rounded(spent.wall_seconds),
             "to_decide_trials": decide and decide.trials,
-            "to_decide_cost_units": decide and _rounded(decide.cost_units),
+            "to_decide_cost_units": decide and screen.rounded(decide.cost_units),
         },
         as_json=as_json,
     )
     tell_sentences(results)
     return exit_of(results, None)
-
-
-def _rounded(amount: float | None) -> float | None:
-    """Six digits: sums of many small parts have noise behind them."""
-    return None if amount is None else round(amount, 6)

@@ -25,6 +25,7 @@ from skill_effectiveness.cli.study_cluster import (
 from skill_effectiveness.cli.study_keys import state_root
 from skill_effectiveness.cli.study_progress import StudyProgress
 from skill_effectiveness.cli.study_status import StudyFolder, open_study, status_values
+from skill_effectiveness.studies.cures import cure_of
 from skill_effectiveness.studies.halting import Halt
 from skill_effectiveness.studies.runner import RunOutcome, RunStatus, run_study
 from skill_effectiveness.studies.state import Phase
@@ -99,17 +100,23 @@ def draining(halt: Halt) -> Iterator[None]:
             signal.signal(signal.SIGINT, former)
 
 
+def tell_blocked(outcome: RunOutcome) -> None:
+    """What blocks a run, and what to do about it."""
+    reason = outcome.reason or ""
+    screen.complain(f"Blocked by {reason}: {cure_of(reason)}; the same line goes on.")
+
+
 def _told(outcome: RunOutcome, *, as_json: bool) -> int:
     counts = outcome.counts
     if outcome.status is RunStatus.BLOCKED:
-        screen.complain(f"Blocked by {outcome.reason}: put it right, then run the same line again.")
+        tell_blocked(outcome)
     values: dict[str, object] = {
         "run_status": str(outcome.status),
         "slots": counts.slots,
         "ended": counts.ended,
         "attempts": counts.attempts,
         "tokens": counts.known_tokens,
-        "cost_units": counts.known_cost,
+        "cost_units": screen.rounded(counts.known_cost),
     }
     screen.results(values, as_json=as_json)
     codes = {

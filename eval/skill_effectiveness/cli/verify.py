@@ -28,7 +28,7 @@ from skill_effectiveness.studies.root import PRIVATE
 from skill_effectiveness.studies.verification import verify_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -58,13 +58,13 @@ def verify(
     demand_sealed(place, around.fs)
     if is_of_a_study(place, around.fs):
         found = verify_bundle(place, key, fs=around.fs)
-        told, passed = study_values(found), found.passed
-        show_checks(found.checks)
+        told, passed, checks = study_values(found), found.passed, found.checks
     else:
         pair = verify_folder(place, key, fs=around.fs)
-        told, passed = values(pair), pair.passed
-        show_checks(pair.checks)
+        told, passed, checks = values(pair), pair.passed, pair.checks
+    show_checks(checks)
     screen.results(told, as_json=as_json)
+    screen.complain(outcome_sentence(checks, passed=passed))
     return ExitCode.DONE if passed else ExitCode.NOT_PASSED
 
 
@@ -131,6 +131,15 @@ def show_checks(checks: tuple[NumberedCheck, ...]) -> None:
     """Every check on a line, for people."""
     for check in checks:
         screen.complain(f"{check.number:>2} {_word(check.passed):<7} {check.sentence}")
+
+
+def outcome_sentence(checks: Sequence[NumberedCheck], *, passed: bool) -> str:
+    """What a verification came to as a whole."""
+    if passed:
+        return "Every check that is to be made passed: this is what was signed with the key that you gave."
+    failed = [str(check.number) for check in checks if check.passed is False]
+    which = f"Check {failed[0]}" if len(failed) == 1 else f"Checks {', '.join(failed)}"
+    return f"{which} failed: do not rely on this folder; what is above says why."
 
 
 def study_values(found: StudyVerification) -> dict[str, object]:

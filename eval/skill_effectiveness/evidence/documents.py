@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
@@ -25,6 +27,8 @@ from skill_effectiveness.evidence.pointer import json_pointer
 from skill_effectiveness.evidence.strict import MOST_FAULTS, JsonValue, Profile, read_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic_core import ErrorDetails
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -209,4 +213,17 @@ def _sentence(code: DocumentCode, detail: ErrorDetails) -> str:
     if isinstance(cause, RuleBroken):
         return str(cause)
     telling = detail["type"] in _TELLING or (code is DocumentCode.WRONG_TYPE and not detail.get("ctx"))
-    return f"{_SENTENCES[code]} {detail['msg']}." if telling else _SENTENCES[code]
+    return f"{_SENTENCES[code]} {_plain_words(detail)}." if telling else _SENTENCES[code]
+
+
+_MEMBER: Final = re.compile(r"<[A-Za-z_][A-Za-z_0-9]*\.[A-Za-z_][A-Za-z_0-9]*: ([^<>]*)>")
+_CONSTANTS: Final[Mapping[str, str]] = MappingProxyType({"True": "true", "False": "false", "None": "null"})
+
+
+def _plain_words(detail: ErrorDetails) -> str:
+    """What pydantic says, with values as JSON spells them; it spells members of enums as Python does."""
+    if detail["type"] != "literal_error":
+        return detail["msg"]
+    start, wanted, values = detail["msg"].partition("should be ")
+    plain = _MEMBER.sub(r"\1", values)
+    return f"{start}{wanted}{_CONSTANTS.get(plain, plain)}"

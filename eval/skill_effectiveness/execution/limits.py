@@ -13,11 +13,15 @@ MEBIBYTE = 1024 * 1024
 
 
 class LimitName(StrEnum):
-    """A limit of output: crossing it ends the child and names it in the result."""
+    """A limit of output: crossing it ends the child and names it in the result.
+
+    `trace_bytes` is of what is recorded of the child, not of what it says: its caller watches over that.
+    """
 
     LINE_BYTES = "line_bytes"
     STDOUT_BYTES = "stdout_bytes"
     STDERR_BYTES = "stderr_bytes"
+    TRACE_BYTES = "trace_bytes"
 
 
 @dataclass(frozen=True, slots=True)

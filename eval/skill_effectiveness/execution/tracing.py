@@ -20,6 +20,7 @@ A program that is watched cannot watch another one itself, and is slower: every 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -34,7 +35,7 @@ from skill_effectiveness.execution.programs import find_tool
 from skill_effectiveness.execution.trace_log import LINE_BYTES, TRACED, Trace, TraceReader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from skill_effectiveness.evidence.fsops import FileSystem
     from skill_effectiveness.evidence.surroundings import Surroundings
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 PROGRAM: Final = "strace"
 PROBE_SECONDS: Final = 10.0
 LOG_BYTES: Final = 4 * 1024 * 1024 * 1024
-"""Longest log that is read."""
+"""Longest log that is read, and that a call's logs may take on disk together."""
 
 _QUIET: Final = "!SIGCHLD,SIGURG,SIGWINCH,SIGCONT"
 """Signals of no consequence; those that end a process have to be told, or its end is not."""
@@ -100,6 +101,15 @@ class Tracer:
             log: absolute; made anew.
         """
         return [str(self.program), *_WORDS, f"--output={log}", "--", *argv]
+
+
+def logged_bytes(fs: FileSystem, logs: Iterable[Path]) -> int:
+    """How much logs take by now; one that is not there yet takes nothing."""
+    size = 0
+    for log in logs:
+        with suppress(OSError):
+            size += fs.lstat(None, str(log)).st_size
+    return size
 
 
 def read_trace(fs: FileSystem, log: Path, *, prelude: int = 0, folder: Path | None = None) -> Trace:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from skill_effectiveness.execution import Ended, run_process
+from skill_effectiveness.execution import Ended, LimitName, run_process
 from skill_effectiveness.providers.asking import Aftermath, Output
 from skill_effectiveness.providers.calls import CallKind, CallWarning, WarningCode
 from skill_effectiveness.providers.recording import Recording
@@ -144,13 +144,16 @@ class Running:
         on_line: Callable[[bytes], bool],
         cancelled: Cancelled,
     ) -> ProcessResult:
-        return run_process(
+        process = run_process(
             self._walls.around(argv),
             cwd=self._launch.folder,
             env=self._launch.environment,
             stdin=stdin,
             limits=call_limits(self._left(), bounds),
             on_line=on_line,
-            cancelled=cancelled,
+            cancelled=lambda: cancelled() or self._walls.overflowed(),
             around=self._session.around,
         )
+        if process.ended is Ended.CANCELLED and self._walls.overflowed() and not cancelled():
+            return replace(process, ended=Ended.LIMIT, limit=LimitName.TRACE_BYTES)
+        return process

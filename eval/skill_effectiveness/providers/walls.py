@@ -26,6 +26,7 @@ from skill_effectiveness.evidence.errnos import reported
 from skill_effectiveness.evidence.resolution import PathResolver, UnresolvedError, holds
 from skill_effectiveness.execution import Place, Sandbox, Tracer, View, read_trace
 from skill_effectiveness.execution.sandbox import SHOWN
+from skill_effectiveness.execution.tracing import LOG_BYTES, logged_bytes
 from skill_effectiveness.providers.asking import CannotAskError
 from skill_effectiveness.providers.calls import SandboxKind, WarningCode
 from skill_effectiveness.providers.confinement import Confinement, Observation, Touch
@@ -104,6 +105,10 @@ class Walls:
         log = self._session.beside(f"{_LOG}-{len(self._logs)}.log")
         self._logs.append(log)
         return self._tracer.watching(inside, log)
+
+    def overflowed(self) -> bool:
+        """Whether the record has become longer than it may: whoever works on so would fill the disk."""
+        return bool(self._logs) and logged_bytes(self._around.fs, self._logs) > LOG_BYTES
 
     def observation(self) -> Observation | None:
         """What was observed so far; `None` where nobody asked for walls or a record."""

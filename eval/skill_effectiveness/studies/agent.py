@@ -48,6 +48,7 @@ class Observed:
         read_roots: what it might read, absolute; empty where the attempt's own folder is all there is.
         write_roots: what it might write, likewise.
         refused: what it asked for outside of them and did not get; no access, and no part of the audit.
+        audit_faults: why the audit that was made is not complete.
     """
 
     evidence: IsolationEvidence | None = None
@@ -57,6 +58,7 @@ class Observed:
     read_roots: tuple[str, ...] = ()
     write_roots: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    audit_faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from skill_effectiveness.evidence.pointer import printable
 from skill_effectiveness.protocol.gates import Budgets
 from skill_effectiveness.studies.errors import StudyCode, StudyError
+from skill_effectiveness.studies.pricing import unpriced
 from skill_effectiveness.studies.rows import Amendment
 from skill_effectiveness.studies.state import Phase
 
 if TYPE_CHECKING:
     from skill_effectiveness.studies.plan import PlanReviewer, StudyPlan
     from skill_effectiveness.studies.state import StudyState
+    from skill_effectiveness.studies.study_file import StudyFile
 
 _BUDGET: Final = re.compile(r"/budgets/study/(tokens|wall_time_seconds|tool_calls|cost_units)")
+_COST: Final = "/budgets/study/cost_units"
 _REVIEWER: Final = re.compile(r"/reviewers/(0|[1-9][0-9]{0,2})")
 _NUMBER: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
 NULL: Final = "null"
@@ -43,6 +46,18 @@ def read_setting(text: str) -> Setting:
     if not equals or not pointer.startswith("/"):
         raise _refused("--set", "write a pointer and a value, such as /budgets/study/tokens=1000000.")
     return Setting(pointer, value)
+
+
+def demand_known_cost(study: StudyFile, setting: Setting) -> None:
+    """Refuse a limit of cost where nobody tells what a session costs: the run would be blocked by it.
+
+    Raises:
+        StudyError: `amendment_refused`.
+    """
+    if setting.pointer != _COST or setting.value == NULL:
+        return
+    if (sentence := unpriced(study)) is not None:
+        raise _refused(setting.pointer, f"{sentence}, and plan anew.")
 
 
 def effective_budgets(plan: StudyPlan, state: StudyState) -> Budgets:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.task_folder import TaskFolder
 
 EXIT_CONTRACT: Final = "skill-effectiveness-study-attempt-v1"
+MOST_AUDIT_FAULTS: Final = 20
 
 RootId = Annotated[str, Field(pattern=r"^root-[0-9a-z-]{1,64}$")]
 """Names a study's folder, and the folder that a worker keeps for it."""
@@ -145,10 +146,16 @@ class Refusal(FrozenModel):
     path: RootPath
 
 
+AuditFault = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_, -]{0,159}$")]
+"""Why an audit is not whole, in a few words of this program's own."""
+
+
 class ExitIsolation(FrozenModel):
     """What was observed of an attempt's isolation, without the rows of its audit.
 
     Attributes:
+        audit_complete: whether an audit was made and is whole.
+        audit_faults: why one that was made is not, some of it where it was much.
         read_roots: what it might read; empty where that is the attempt's own folder.
         write_roots: what it might write, likewise.
         refused: what it asked for outside of them and did not get, some of it where it was much.
@@ -160,6 +167,7 @@ class ExitIsolation(FrozenModel):
     read_roots: Annotated[tuple[RootPath, ...], Field(max_length=1_024)] = ()
     write_roots: Annotated[tuple[RootPath, ...], Field(max_length=1_024)] = ()
     refused: Annotated[tuple[Refusal, ...], Field(max_length=MOST_REFUSED)] = ()
+    audit_faults: Annotated[tuple[AuditFault, ...], Field(max_length=MOST_AUDIT_FAULTS)] = ()
 
 
 class AttemptExit(FrozenModel):

@@ -23,6 +23,7 @@ from skill_effectiveness.evidence.journal_rows import row_time
 from skill_effectiveness.execution.trace_log import MOST_REFUSED
 from skill_effectiveness.studies.attempt_records import (
     EXIT_CONTRACT,
+    MOST_AUDIT_FAULTS,
     AttemptExit,
     ExitIsolation,
     exit_line,
@@ -148,6 +149,7 @@ class AttemptFolders:
                 read_roots=result.observed.read_roots,
                 write_roots=result.observed.write_roots,
                 refused=result.observed.refused[:MOST_REFUSED],
+                audit_faults=result.observed.audit_faults[:MOST_AUDIT_FAULTS],
             ),
             started_at=row_time(times[0]),
             ended_at=row_time(times[1]),

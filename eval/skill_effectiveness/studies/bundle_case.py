@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skill_effectiveness.calibration.licensing import claimed_licence
 from skill_effectiveness.evidence.canonical import digest_bytes
 from skill_effectiveness.evidence.documents import Canonical, parse
+from skill_effectiveness.evidence.faults import DocumentError, StrictError
 from skill_effectiveness.evidence.identity import RootDocument
 from skill_effectiveness.evidence.journal_verify import verify_segments
 from skill_effectiveness.evidence.strict import Profile, read_json
@@ -23,8 +25,11 @@ from skill_effectiveness.studies.results import read_results
 from skill_effectiveness.studies.root import JOURNAL, LICENCES, allocation_of, licence_name
 from skill_effectiveness.studies.state import fold
 from skill_effectiveness.studies.trial_rows import StudyEvidence
+from skill_effectiveness.trials.faults import TrialError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     from skill_effectiveness.calibration.licence import LicencePredicate
@@ -48,6 +53,22 @@ class CheckFailedError(Exception):
     def __init__(self, sentence: str) -> None:
         self.sentence = sentence
         super().__init__(sentence)
+
+
+@contextmanager
+def named(file: str) -> Iterator[None]:
+    """Within it what is wrong with a document names its file: a fault has a place in the document alone.
+
+    Raises:
+        CheckFailedError: in place of the fault.
+    """
+    try:
+        yield
+    except (StrictError, DocumentError) as error:
+        fault = error.faults[0]
+        raise CheckFailedError(f"{file}{fault.where and ' at '}{fault.where}: {fault.sentence}") from error
+    except TrialError as error:
+        raise CheckFailedError(f"{file}: {error.sentence}") from error
 
 
 class BundleCase:
@@ -78,13 +99,15 @@ class BundleCase:
     @cached_property
     def plan(self) -> StudyPlan:
         """The plan."""
-        return read_plan(self.files.demand(PLAN))
+        with named(PLAN):
+            return read_plan(self.files.demand(PLAN))
 
     @cached_property
     def seed(self) -> bytes:
         """The seed that the openings name."""
         line = self.files.demand(OPENINGS).partition(b"\n")[0]
-        first = read_json(line, Profile.ROW, want_object=True)
+        with named(OPENINGS):
+            first = read_json(line, Profile.ROW, want_object=True)
         told = first.get("seed") if isinstance(first, dict) else None
         seed = bytes.fromhex(told) if isinstance(told, str) else b""
         if len(seed) != SEED_BYTES:
@@ -109,14 +132,16 @@ class BundleCase:
     @cached_property
     def frozen(self) -> FrozenStudy:
         """Manifests, registry and tasks."""
-        return read_frozen_study(self.files.demand(FROZEN), self.plan)
+        with named(FROZEN):
+            return read_frozen_study(self.files.demand(FROZEN), self.plan)
 
     @cached_property
     def root_id(self) -> str:
         """The identity of the study's folder."""
-        return parse(
-            RootDocument, self.files.demand(ROOT_FILE), Profile.DOCUMENT, canonical=Canonical.LINE
-        ).root_id
+        with named(ROOT_FILE):
+            return parse(
+                RootDocument, self.files.demand(ROOT_FILE), Profile.DOCUMENT, canonical=Canonical.LINE
+            ).root_id
 
     @cached_property
     def licences(self) -> tuple[LicencePredicate, ...]:
@@ -142,4 +167,5 @@ class BundleCase:
     @cached_property
     def results(self) -> Results:
         """The results that the bundle holds."""
-        return read_results(self.files.demand(RESULTS_PATH))
+        with named(RESULTS_PATH):
+            return read_results(self.files.demand(RESULTS_PATH))

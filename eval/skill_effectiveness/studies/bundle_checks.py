@@ -12,7 +12,7 @@ from skill_effectiveness.studies.agreement import disagreement
 from skill_effectiveness.studies.attempt_records import is_of, read_exit
 from skill_effectiveness.studies.attempts import ATTEMPTS, EXIT, TREE
 from skill_effectiveness.studies.batches import ASSAY_CONTRACT, ASSAYS, FAILED, assayed, batches
-from skill_effectiveness.studies.bundle_case import CheckFailedError
+from skill_effectiveness.studies.bundle_case import CheckFailedError, named
 from skill_effectiveness.studies.bundle_contents import demand_assays_known, demand_attempts_known
 from skill_effectiveness.studies.bundle_form import OPENINGS, openings
 from skill_effectiveness.studies.deciding import may_stop
@@ -149,7 +149,9 @@ def _next(case: BundleCase, slot: SlotState, attempts: int) -> SlotStep:
 def _check_status(case: BundleCase) -> None:
     """The counts that lie there are those of the whole journal."""
     data = case.files.demand(STATUS)
-    held, counting = read_status(data), Counting(first_status(case.plan))
+    with named(STATUS):
+        held = read_status(data)
+    counting = Counting(first_status(case.plan))
     for row in case.rows:
         counting.take(row.seq, rows.read_study_row(row), row.time)
     if status_line(counting.at(held.segment, held.offset)) != data:
@@ -166,7 +168,8 @@ def _check_attempt(case: BundleCase, slot: SlotState, attempt: AttemptState) -> 
         raise CheckFailedError(f"{where} has no exit, and the journal says that it ended.")
     if attempt.ended is None:
         return
-    found = read_exit(data)
+    with named(f"{where}/{EXIT}"):
+        found = read_exit(data)
     if found.model_requested != case.plan.driver.model:
         raise CheckFailedError(f"{where} asked for another model than the planned one.")
     said = (found.ended, found.detail, found.tree, found.usage)

@@ -37,14 +37,14 @@ from skill_effectiveness.execution import ExecutableError
 from skill_effectiveness.protocol.arm_errors import ArmError
 from skill_effectiveness.protocol.tasks import TaskError
 from skill_effectiveness.providers import ProviderError
-from skill_effectiveness.providers.driving import tells_cost
 from skill_effectiveness.studies.confining import confinement_of
 from skill_effectiveness.studies.driver_checks import DriverFacts, ask_model, look_at_driver
 from skill_effectiveness.studies.frozen import freeze_study
 from skill_effectiveness.studies.launches import undeclared_differences
+from skill_effectiveness.studies.pricing import unpriced
 from skill_effectiveness.studies.task_checks import TaskChecks, check_task
 from skill_effectiveness.studies.task_folder import WORKDIR
-from skill_effectiveness.studies.words import SIMULATED, Arm, Sandbox
+from skill_effectiveness.studies.words import Arm, Sandbox
 from skill_effectiveness.trials.leaks import LeakKind, LeakRules, scan
 
 if TYPE_CHECKING:
@@ -220,12 +220,10 @@ def _model(loaded: LoadedStudy, driver: DriverFacts, around: Surroundings, *, as
 def _price(loaded: LoadedStudy) -> CheckResult:
     """A limit of cost needs a program that tells what a session cost, or a price of its model."""
     study = loaded.study
-    provider = study.driver.provider
-    if provider == SIMULATED or tells_cost(provider) or study.price() is not None:
+    if (sentence := unpriced(study)) is None:
         return _result(CheckName.PRICE, [])
     findings = [
-        f"/budgets/{name}/cost_units: {provider} does not tell what a session cost; state the prices of "
-        f"{study.driver.model} in /driver/settings/prices, or write null."
+        f"/budgets/{name}/cost_units: {sentence}, or write null."
         for name, held in (("trial", study.budgets.trial), ("study", study.budgets.study))
         if held.cost_units is not None
     ]
@@ -355,7 +353,10 @@ def _told_task(task_id: str, checked: TaskChecks) -> Iterator[tuple[CheckName, C
     }
     for name, fault in held.items():
         if name is CheckName.ORACLE and not checked.has_oracle:
-            yield name, CheckStatus.ABSENT, f"task {task_id}: there is no solution/solve.sh."
+            told = (
+                f"task {task_id}: there is no solution/solve.sh; write one, or give --allow-missing-oracle."
+            )
+            yield name, CheckStatus.ABSENT, told
         elif fault is None:
             yield name, CheckStatus.PASS, ""
         else:

@@ -237,7 +237,11 @@ class ClusterAgent:
             residual = residual.model_copy(update={"status": ResidualStatus.CLEAN})
         if not self._apart and not self._simulated:
             # An agent that has the network could have had anything done outside its walls, unseen.
-            observed = replace(observed, roots_enforced=False, audit_complete=False)
+            unseen = (
+                ("over tcp an agent can have others work for it, unseen",) if observed.audit_complete else ()
+            )
+            faults = (*observed.audit_faults, *unseen)
+            observed = replace(observed, roots_enforced=False, audit_complete=False, audit_faults=faults)
         return replace(put_in_place(replace(result, observed=observed), place), residual=residual)
 
     # What is known of an attempt that nobody waits for any more.

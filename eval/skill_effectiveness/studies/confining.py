@@ -70,6 +70,7 @@ def observed_of(observation: Observation | None, evidence: IsolationEvidence) ->
             validate(Refusal, {"operation": one.operation, "mode": one.mode, "path": one.path})
             for one in observation.refused
         ),
+        audit_faults=observation.faults,
     )
 
 

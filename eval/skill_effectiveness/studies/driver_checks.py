@@ -9,7 +9,9 @@ from skill_effectiveness.evidence.laying import lay_folder
 from skill_effectiveness.execution import ExecutableError, SessionFolders
 from skill_effectiveness.protocol.registries import RegistrySchema
 from skill_effectiveness.providers import Ending, ProviderError, WorkCall
+from skill_effectiveness.providers.calls import ProviderErrorKind
 from skill_effectiveness.providers.driving import tells_tool_calls
+from skill_effectiveness.studies.cures import cure_of
 from skill_effectiveness.studies.drivers import bound_provider, frozen_driver
 from skill_effectiveness.studies.errors import StudyError
 from skill_effectiveness.studies.isolation_checks import isolation_faults
@@ -48,6 +50,14 @@ def look_at_driver(loaded: LoadedStudy, around: Surroundings) -> DriverFacts:
     faults = [] if study.driver.simulated else list(_undrivable(loaded))
     try:
         provider = None if study.driver.simulated else bound_provider(study, around)
+    except ProviderError as error:
+        told = f"/driver/model: {ProviderErrorKind.MODEL_UNAVAILABLE}: {error}"
+        return DriverFacts(None, None, (*faults, told))
+    except StudyError as error:
+        return DriverFacts(None, None, (*faults, f"{error.where}: {error.sentence}"))
+    except (ExecutableError, EvidenceError) as error:
+        return DriverFacts(None, None, (*faults, f"/driver/executable: {error}"))
+    try:
         frozen = frozen_driver(study, around)
         if provider is not None:
             faults += isolation_faults(loaded, provider, around)
@@ -106,4 +116,4 @@ def ask_model(
         else " In the sandbox it is shown the system and its own program; name what else it needs in "
         "isolation.read_only."
     )
-    return f"/driver/model: asked one thing, {provider.name} ended with {told}; put that right first.{hint}"
+    return f"/driver/model: asked one thing, {provider.name} ended with {told}: {cure_of(told)}.{hint}"

@@ -48,7 +48,8 @@ def demand_drivable(provider: str, where: str) -> None:
         StudyError: `driver_unsupported`.
     """
     if not drivable(provider):
-        sentence = f"this version cannot let {provider} work on tasks; use {SIMULATED}."
+        real = ", ".join(name for name in ADAPTERS if drivable(name) and confinable(name))
+        sentence = f"this version cannot let {provider} work on tasks; use {real} or {SIMULATED}."
         raise StudyError(StudyCode.DRIVER_UNSUPPORTED, where, sentence)
 
 

@@ -14,7 +14,7 @@ from skill_effectiveness.protocol.words import BankName
 from skill_effectiveness.studies import rows
 from skill_effectiveness.studies.attempt_records import read_exit
 from skill_effectiveness.studies.attempts import ATTEMPTS, EXIT
-from skill_effectiveness.studies.bundle_case import CheckFailedError
+from skill_effectiveness.studies.bundle_case import CheckFailedError, named
 from skill_effectiveness.studies.bundle_checks import DECIDED
 from skill_effectiveness.studies.bundle_contents import (
     demand_blinding_known,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from skill_effectiveness.studies.state import SlotState
     from skill_effectiveness.studies.tables import Cell
     from skill_effectiveness.trials.allocation import Slot
+    from skill_effectiveness.trials.grades import GradeDocument
     from skill_effectiveness.trials.models import TrialDocument
 
 NEAR: Final = 1e-9
@@ -87,7 +88,8 @@ def check_trials(case: BundleCase) -> None:
             continue
         if data is None or not state.attempts:
             raise CheckFailedError(f"the trial {name} is missing, or was never started.")
-        document = parse_document(data)
+        with named(f"{TRIALS}/{name}/{TRIAL}"):
+            document = parse_document(data)
         _check_identity(case, slot, document, name)
         _check_end(case, state, document, name)
     found = {
@@ -145,7 +147,9 @@ def _check_end(case: BundleCase, state: SlotState, document: TrialDocument, name
     if document.status is TrialStatus.COMPLETED:
         _check_completion(case, document, where)
         last = state.attempts[-1]
-        exit_ = read_exit(case.files.demand(f"{ATTEMPTS}/{state.slot}/a{last.number}/{EXIT}"))
+        exit_file = f"{ATTEMPTS}/{state.slot}/a{last.number}/{EXIT}"
+        with named(exit_file):
+            exit_ = read_exit(case.files.demand(exit_file))
         held = document.completion_isolation
         if held is None or exit_.isolation.evidence != held.evidence:
             raise CheckFailedError(f"the trial {name} claims another isolation than its attempt observed.")
@@ -180,15 +184,19 @@ def check_grades(case: BundleCase) -> None:
         where = f"{TRIALS}/{trial_key(case.plan, slot).path}"
         if state.state is not GradeState.VALID:
             continue
-        grades = [
-            parse_grade(case.files.demand(f"{where}/{GRADING}/{name}")) for name in (GRADE_NAME, REPLAY_NAME)
-        ]
+        grades = [_grade(case, f"{where}/{GRADING}/{name}") for name in (GRADE_NAME, REPLAY_NAME)]
         if {grade_hash(grade) for grade in grades} != {state.grade_hash}:
             raise CheckFailedError(f"{where}: the two grades are not equal, or not those of the journal.")
-        document = parse_document(case.files.demand(f"{where}/{TRIAL}"))
+        with named(f"{where}/{TRIAL}"):
+            document = parse_document(case.files.demand(f"{where}/{TRIAL}"))
         expected = (document.trial_fingerprint, case.plan.task(slot.task_id).grader_hash)
         if (grades[0].trial_fingerprint, grades[0].grader_hash) != expected:
             raise CheckFailedError(f"{where}: the grade is of another trial, or by another grader.")
+
+
+def _grade(case: BundleCase, where: str) -> GradeDocument:
+    with named(where):
+        return parse_grade(case.files.demand(where))
 
 
 # Votes and blinding.
@@ -243,7 +251,8 @@ def _check_complete(case: BundleCase, blinded: set[tuple[str, int]]) -> None:
 
 def _check_showing(case: BundleCase, showing: str, rules: LeakRules, *, asked: bool) -> None:
     where = f"{FOLDER}/{MAPPINGS}/{showing}.json"
-    mapping = parse(PairMapping, case.files.demand(where), Profile.DOCUMENT, canonical=Canonical.LINE)
+    with named(where):
+        mapping = parse(PairMapping, case.files.demand(where), Profile.DOCUMENT, canonical=Canonical.LINE)
     registry = case.frozen.registry_plan
     if (mapping.arm_registry_hash, mapping.arm_registry_plan_hash) != (
         registry.arm_registry_hash,
@@ -255,7 +264,8 @@ def _check_showing(case: BundleCase, showing: str, rules: LeakRules, *, asked: b
         return
     if shown is None:
         raise CheckFailedError(f"what was shown of {showing} is missing.")
-    given = parse(JudgeInput, shown, Profile.DOCUMENT, canonical=Canonical.LINE)
+    with named(f"{FOLDER}/{JUDGE}/{showing}.json"):
+        given = parse(JudgeInput, shown, Profile.DOCUMENT, canonical=Canonical.LINE)
     seats = mapping.mapping
     if given.pair_id != showing or (_payload(case, seats.A), _payload(case, seats.B)) != (given.A, given.B):
         raise CheckFailedError(f"what was shown of {showing} is not what its trials left.")
@@ -267,7 +277,8 @@ def _payload(case: BundleCase, trial: str) -> JsonValue:
     data = case.files.read(f"{TRIALS}/{trial}/{OUTCOME}")
     if data is None:
         return None
-    outcome = read_json(data, Profile.DOCUMENT, want_object=True)
+    with named(f"{TRIALS}/{trial}/{OUTCOME}"):
+        outcome = read_json(data, Profile.DOCUMENT, want_object=True)
     return outcome.get(JUDGE_PAYLOAD) if isinstance(outcome, dict) else None
 
 
@@ -282,8 +293,8 @@ def check_tables(case: BundleCase) -> None:
         raise CheckFailedError("the results are not those of the seal and of the journal.")
     demand_report_known(case)
     held = {name: case.files.demand(f"{REPORT}/{name}") for name in results.tables}
-    if {name: digest_bytes(data) for name, data in held.items()} != results.tables:
-        raise CheckFailedError("the tables are not those that the results were made of.")
+    if changed := sorted(name for name, data in held.items() if digest_bytes(data) != results.tables[name]):
+        raise CheckFailedError(f"{REPORT}/{changed[0]} is not the table that the results were made of.")
     for form in ("csv", "parquet"):
         found = Tables.of(**{name: held[f"{name}.{form}"] for name in _TABLES}, form=form)
         for name in _TABLES:

@@ -32,7 +32,7 @@ from skill_effectiveness.protocol.document import DigestText, FrozenModel, One, 
 from skill_effectiveness.protocol.event_rows import HostResidualRow, SkillEventsRow
 from skill_effectiveness.providers.usage import MOST_COST, MOST_TOKENS
 from skill_effectiveness.studies.agent import AttemptResult, Observed
-from skill_effectiveness.studies.attempt_records import Refusal
+from skill_effectiveness.studies.attempt_records import MOST_AUDIT_FAULTS, AuditFault, Refusal
 from skill_effectiveness.studies.attempts import (
     COLLECTED,
     LARGEST_RESULT,
@@ -121,6 +121,7 @@ class ParcelHead(FrozenModel):
     read_roots: Annotated[tuple[RootPath, ...], Field(max_length=1_024)]
     write_roots: Annotated[tuple[RootPath, ...], Field(max_length=1_024)]
     refused: Annotated[tuple[Refusal, ...], Field(max_length=MOST_REFUSED)]
+    audit_faults: Annotated[tuple[AuditFault, ...], Field(max_length=MOST_AUDIT_FAULTS)]
 
 
 class _OddityLine(FrozenModel):
@@ -142,7 +143,9 @@ def pack(result: AttemptResult, order_digest: str, worker: WorkerFacts) -> bytes
         if len(parcel) <= LARGEST_PARCEL:
             return parcel
     beyond: dict[str, Any] = {"files": None, "oddities": (), "stream": None, "stderr": None}
-    observed = replace(result.observed, audit=(), audit_complete=False)
+    unsent = ("more was left than is sent",) if result.observed.audit else ()
+    faults = (*unsent, *result.observed.audit_faults)
+    observed = replace(result.observed, audit=(), audit_complete=False, audit_faults=faults)
     if result.ended is not EndClass.CONTAMINATED:
         beyond |= {"ended": EndClass.LIMIT, "detail": RESULT_SIZE}
     return _packed(replace(result, observed=observed, **beyond), order_digest, worker)
@@ -173,6 +176,7 @@ def _packed(result: AttemptResult, order_digest: str, worker: WorkerFacts) -> by
         read_roots=result.observed.read_roots,
         write_roots=result.observed.write_roots,
         refused=result.observed.refused,
+        audit_faults=result.observed.audit_faults[:MOST_AUDIT_FAULTS],
     )
     held: dict[str, bytes] = {HEAD: dump_line(to_json(head))}
     if result.observed.audit:
@@ -303,6 +307,7 @@ def unpack(data: bytes, expected: Expected) -> AttemptResult:
             read_roots=head.read_roots,
             write_roots=head.write_roots,
             refused=head.refused,
+            audit_faults=head.audit_faults,
         ),
         stream=files.get(STREAM),
         stderr=files.get(STDERR),

@@ -209,7 +209,15 @@ def cost_sentence(results: Results) -> str:
     parts = {**usage.arms, "votes": usage.votes}
     tokens = _known("tokens", usage.total.tokens, {name: one.tokens for name, one in parts.items()})
     cost = _known("cost units", usage.total.cost_units, {name: one.cost_units for name, one in parts.items()})
-    return f"It took {amount(usage.total.calls)} calls, {tokens} and {cost}."
+    trials = sum(one.calls for one in usage.arms.values())
+    counted = _many(trials, "trial attempt")
+    if usage.votes.calls:
+        counted = f"{counted} and {_many(usage.votes.calls, 'vote')}"
+    return f"It took {counted}, {tokens} and {cost}; exposure checks and the model check are not counted."
+
+
+def _many(number: int, what: str) -> str:
+    return f"{amount(number)} {what}" if number == 1 else f"{amount(number)} {what}s"
 
 
 def _known(unit: str, total: float | None, parts: Mapping[str, float | None]) -> str:
