@@ -441,11 +441,12 @@ class TestTools:
         ids=["command", "skill", "web"],
     )
     def test_a_tool_ends_a_judge_call(self, claude: Claude, scenario: Scenario) -> None:
-        """P9 R31: at its first sign, at most one request more, and no answer all the same."""
+        """P9 R31: at its first sign; what it asks before it is dead changes nothing, and no answer counts."""
         run = claude.judge(scenario)
 
         assert (run.outcome.ending, run.outcome.answer) == (Ending.TOOL_ACTIVITY, None)
-        assert len(run.requests) <= 2
+        # The tool's result, and on a busy machine the reminder after it; never the attempts that follow.
+        assert len(run.requests) <= 3
 
 
 class TestReaders:
