@@ -115,6 +115,8 @@ def test_a_spent_budget(command: Command, home: Path) -> None:
     assert (said.values["run_status"], said.values["slots"]) == ("blocked", "2")
     told = said.err.splitlines()[-1]
     assert told.startswith("Blocked by study_budget.tokens: raise it with study amend R --set ")
+    run = command("study", "run", "R")
+    assert (run.code, run.err.splitlines()[-1]) == (1, told)
     raised = ("--set", "/budgets/study/tokens=10000000", "--reason", "more")
     assert command("study", "amend", "R", *raised).code == 0
     ended = command(*line(home, max_tokens="1"))

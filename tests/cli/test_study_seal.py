@@ -102,7 +102,8 @@ class TestVerify:
         said = command("verify", "B", "--pub", "study.pub")
         assert (said.code, list(said.values)) == (0, ["verify_status", *CHECKS, "verdict_tier", "conclusion"])
         assert set(said.values.values()) >= {"pass", "synthetic_not_a_tier"}
-        assert len(said.err.splitlines()) == 14
+        assert len(said.err.splitlines()) == 15
+        assert said.err.splitlines()[-1].startswith("Every check that is to be made passed: ")
         assert command("verify", "B", "--pub", "study.pub", "--json").document["check.14"] == "pass"
 
     def test_edited(self, command: Command, place: Path) -> None:
